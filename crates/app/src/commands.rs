@@ -1,0 +1,22 @@
+//! The commands, one file each.
+
+pub(crate) mod bench;
+pub(crate) mod demo;
+pub(crate) mod doctor;
+pub(crate) mod manual;
+
+use std::io::Write;
+
+use crate::cli::Command;
+use crate::failure::{Exit, Failure};
+
+/// Runs one command.
+pub(crate) fn run(command: Command, out: &mut dyn Write) -> Result<Exit, Failure> {
+    match command {
+        Command::Bench(arguments) => bench::run(*arguments, out),
+        Command::Doctor(arguments) => doctor::run(&arguments, out),
+        Command::Demo(arguments) => demo::run(&arguments, out),
+        Command::Completions(arguments) => manual::completions(&arguments, out),
+        Command::Man(arguments) => manual::man(&arguments, out),
+    }
+}

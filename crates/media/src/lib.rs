@@ -1,0 +1,29 @@
+//! Media: what keeps a namespace's blocks.
+//!
+//! # For
+//! The [`Media`] trait, through which the controller moves blocks without knowing where they live, and the two media that
+//! need nothing from the machine but memory: [`RamMedia`] and [`NullMedia`].
+//!
+//! # In
+//! A checked [`Request`] (range and size are already right) and the host's memory as a list of spans.
+//!
+//! # Out
+//! An NVMe status, now ([`Progress::Done`]) or later, under the token that came with the request ([`Media::poll`]).
+//!
+//! # Never
+//! Media know no queues, no commands and no clock; they never see an address that a host chose.
+//!
+//! # Limits
+//! One request moves at most what a span list holds (`mem::limits::SPANS_MAX` pages).
+//!
+//! # Read first
+//! The trait [`Media`], then `ram.rs`.
+#![forbid(unsafe_code)]
+
+mod block;
+mod null;
+mod ram;
+
+pub use block::{BlockSize, Media, Operation, Piece, Progress, Request, RunEnd, Token};
+pub use null::NullMedia;
+pub use ram::{RamError, RamMedia};

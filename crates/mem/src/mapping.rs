@@ -1,0 +1,252 @@
+//! Memory from the system: the only system calls of this crate.
+//!
+//! Every mapping sits inside a larger reservation that nobody can read or write, so that a guard
+//! follows it. Hence two regions never touch, and bytes that touch belong to one region; `span.rs`
+//! relies on that when it joins spans. Miri cannot map memory; it uses `mapping_heap.rs` instead.
+
+use core::ffi::c_void;
+use core::ptr::{self, NonNull};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use ring::sync::Ordering;
+use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags};
+use rustix::io::Errno;
+use rustix::mm::{Advice, MapFlags, ProtFlags};
+
+use crate::limits::GUARD_BYTES;
+use crate::pointer::HostPointer;
+use crate::region::{Backing, RegionError};
+
+const TWO_MIB: usize = 2 << 20;
+const ONE_GIB: usize = 1 << 30;
+
+/// Mapped memory; unmapped when dropped.
+#[derive(Debug)]
+pub(crate) struct Mapping {
+    /// Lies in `reservation`; `len` bytes from here can be read and written.
+    start: HostPointer,
+    len: usize,
+    backing: Backing,
+    file: Option<OwnedFd>,
+    _reservation: Reservation,
+}
+
+impl Mapping {
+    /// Maps `len` bytes of zeros; `len` must be a multiple of the backing's page.
+    pub(crate) fn new(len: usize, backing: Backing) -> Result<Self, RegionError> {
+        let (reservation, start) = Reservation::new(len, alignment(len, backing))?;
+        let file = match backing {
+            Backing::Anonymous => {
+                map_anonymous(start, len, MapFlags::empty())
+                    .map_err(|errno| system("map memory", len, errno))?;
+                None
+            }
+            Backing::Memfd => Some(map_memfd(start, len)?),
+            Backing::HugePages2M => {
+                map_anonymous(start, len, MapFlags::HUGETLB | MapFlags::HUGE_2MB)
+                    .map_err(|errno| huge_page_error(len, TWO_MIB, errno))?;
+                None
+            }
+            Backing::HugePages1G => {
+                map_anonymous(start, len, MapFlags::HUGETLB | MapFlags::HUGE_1GB)
+                    .map_err(|errno| huge_page_error(len, ONE_GIB, errno))?;
+                None
+            }
+        };
+        let mapping = Self {
+            start,
+            len,
+            backing,
+            file,
+            _reservation: reservation,
+        };
+        if backing == Backing::Anonymous && len >= TWO_MIB {
+            // A wish: where the kernel has no transparent huge pages, ordinary ones do.
+            let _ = mapping.advise(0, len, Advice::LinuxHugepage);
+        }
+        Ok(mapping)
+    }
+
+    /// Bytes in one page of `backing`.
+    pub(crate) fn page_bytes(backing: Backing) -> usize {
+        match backing {
+            Backing::Anonymous | Backing::Memfd => rustix::param::page_size(),
+            Backing::HugePages2M => TWO_MIB,
+            Backing::HugePages1G => ONE_GIB,
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) const fn start(&self) -> HostPointer {
+        self.start
+    }
+
+    #[inline(always)]
+    pub(crate) const fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(crate) const fn backing(&self) -> Backing {
+        self.backing
+    }
+
+    pub(crate) fn fd(&self) -> Option<BorrowedFd<'_>> {
+        self.file.as_ref().map(AsFd::as_fd)
+    }
+
+    /// Gives every page memory now, without changing its bytes.
+    pub(crate) fn prefault(&self) -> Result<(), RegionError> {
+        match self.advise(0, self.len, Advice::LinuxPopulateWrite) {
+            Ok(()) => Ok(()),
+            // Linux before 5.14 does not know the advice.
+            Err(Errno::INVAL | Errno::NOSYS) => {
+                self.touch_pages();
+                Ok(())
+            }
+            Err(errno) => Err(system("populate memory", self.len, errno)),
+        }
+    }
+
+    /// Gives pages back to the system, so that they read as zeros. Says whether that was done; the
+    /// range must be inside and made of whole pages.
+    pub(crate) fn release(&self, offset: usize, len: usize) -> bool {
+        match (self.backing, &self.file) {
+            (Backing::Anonymous, _) => self.advise(offset, len, Advice::LinuxDontNeed).is_ok(),
+            (Backing::Memfd, Some(file)) => {
+                let how = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+                rustix::fs::fallocate(file, how, offset as u64, len as u64).is_ok()
+            }
+            // A huge page that is given back may be taken by another process, and the next access
+            // here would then kill this one.
+            (Backing::HugePages2M | Backing::HugePages1G | Backing::Memfd, _) => false,
+        }
+    }
+
+    fn advise(&self, offset: usize, len: usize, advice: Advice) -> Result<(), Errno> {
+        assert!(
+            offset <= self.len && len <= self.len - offset,
+            "advice stays in its mapping"
+        );
+        // SAFETY: `offset` was checked against the length just now.
+        let start = unsafe { self.start.add(offset) };
+        // SAFETY: the range is ours. Of the advice given here only "don't need" changes bytes, to
+        // zero, which is what its caller promises to everybody who reads them.
+        unsafe { rustix::mm::madvise(start.as_ptr().cast(), len, advice) }
+    }
+
+    fn touch_pages(&self) {
+        for offset in (0..self.len).step_by(Self::page_bytes(self.backing)) {
+            // SAFETY: `offset` is less than the length.
+            let page = unsafe { self.start.add(offset) };
+            // SAFETY: a page is aligned and holds more than eight bytes.
+            let word = unsafe { page.atomic_u64() };
+            // Relaxed: the value does not change, so nobody can observe the order.
+            word.fetch_or(0, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Address space that holds one mapping and its guard.
+#[derive(Debug)]
+struct Reservation {
+    start: HostPointer,
+    len: usize,
+}
+
+impl Reservation {
+    /// Reserves room for `len` bytes and a guard; returns it with the first aligned address in it.
+    fn new(len: usize, alignment: usize) -> Result<(Self, HostPointer), RegionError> {
+        let guard = GUARD_BYTES.next_multiple_of(rustix::param::page_size());
+        let total = len + alignment + guard;
+        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+        // SAFETY: a new mapping at an address of the kernel's choice disturbs nobody.
+        let start = unsafe {
+            rustix::mm::mmap_anonymous(ptr::null_mut(), total, ProtFlags::empty(), flags)
+        }
+        .map_err(|errno| system("reserve address space", total, errno))?;
+        let start = NonNull::new(start.cast::<u8>()).expect("the kernel maps nothing at zero");
+        let reservation = Self {
+            start: HostPointer::new(start),
+            len: total,
+        };
+        let skipped = start.addr().get().next_multiple_of(alignment) - start.addr().get();
+        // SAFETY: `skipped` is less than `alignment`, so `len` and the guard still fit behind it.
+        let aligned = unsafe { reservation.start.add(skipped) };
+        Ok((reservation, aligned))
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        // SAFETY: the mapping that owns this reservation is going away, and every view of it kept
+        // it alive until now.
+        let unmapped = unsafe { rustix::mm::munmap(self.start.as_ptr().cast(), self.len) };
+        debug_assert_eq!(unmapped, Ok(()), "a reservation unmaps as it was mapped");
+    }
+}
+
+fn alignment(len: usize, backing: Backing) -> usize {
+    match backing {
+        Backing::Anonymous if len >= TWO_MIB => TWO_MIB,
+        _ => Mapping::page_bytes(backing),
+    }
+}
+
+/// Maps private memory over a part of a reservation.
+fn map_anonymous(start: HostPointer, len: usize, extra: MapFlags) -> Result<(), Errno> {
+    let flags = MapFlags::PRIVATE | MapFlags::FIXED | extra;
+    let rights = ProtFlags::READ | ProtFlags::WRITE;
+    let start: *mut c_void = start.as_ptr().cast();
+    // SAFETY: the range lies in a reservation of ours that nobody uses yet.
+    unsafe { rustix::mm::mmap_anonymous(start, len, rights, flags) }.map(drop)
+}
+
+/// Maps a new memory file over a part of a reservation.
+fn map_memfd(start: HostPointer, len: usize) -> Result<OwnedFd, RegionError> {
+    let file = memfd(len).map_err(|errno| system("create a memory file", len, errno))?;
+    let flags = MapFlags::SHARED | MapFlags::FIXED;
+    let rights = ProtFlags::READ | ProtFlags::WRITE;
+    let start: *mut c_void = start.as_ptr().cast();
+    // SAFETY: the range lies in a reservation of ours that nobody uses yet.
+    unsafe { rustix::mm::mmap(start, len, rights, flags, &file, 0) }
+        .map_err(|errno| system("map a memory file", len, errno))?;
+    Ok(file)
+}
+
+/// A memory file whose size is sealed: a peer that gets the descriptor cannot shorten it, which
+/// would make our next access fatal.
+fn memfd(len: usize) -> Result<OwnedFd, Errno> {
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    let file = rustix::fs::memfd_create("dataplane-emu", flags)?;
+    rustix::fs::ftruncate(&file, len as u64)?;
+    rustix::fs::fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
+    Ok(file)
+}
+
+fn system(doing: &'static str, bytes: usize, errno: Errno) -> RegionError {
+    RegionError::System {
+        doing,
+        bytes,
+        source: errno.into(),
+    }
+}
+
+/// Says why huge pages could not be mapped, from what the kernel has.
+fn huge_page_error(len: usize, page_bytes: usize, errno: Errno) -> RegionError {
+    let page_kib = page_bytes / 1024;
+    let path = format!("/sys/kernel/mm/hugepages/hugepages-{page_kib}kB/free_hugepages");
+    let free = std::fs::read_to_string(path)
+        .ok()
+        .and_then(|text| text.trim().parse().ok());
+    match (free, errno) {
+        (Some(found), Errno::NOMEM) => RegionError::HugePages {
+            wanted: len / page_bytes,
+            page_kib,
+            found,
+        },
+        (None, Errno::NOMEM | Errno::INVAL | Errno::NODEV | Errno::NOSYS) => {
+            RegionError::HugePageSize { page_kib }
+        }
+        _ => system("map huge pages", len, errno),
+    }
+}

@@ -1,0 +1,91 @@
+//! `bench`: measured figures against their bars.
+
+use anyhow::Result;
+use std::path::PathBuf;
+
+use crate::process::Run;
+use crate::tools::{MachineLacks, on_path};
+use crate::workshop::Workshop;
+
+/// Measured figures against their bars
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    #[command(subcommand)]
+    scenario: Scenario,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Scenario {
+    /// Controller, driver and queue pair in one process, against the physics of this machine
+    ///
+    /// Builds its own ceilings (a bare queue-pair loop, memcpy over the same working set, core-to-core ping-pong),
+    /// runs in interleaved pairs and prints measured, wanted, verdict. The last line is "bars: N of M met"; the exit
+    /// code is 1 when a bar is missed. Takes minutes and wants a quiet machine.
+    Spine {
+        /// Short runs: shows that everything works, its verdicts mean little
+        #[arg(long)]
+        quick: bool,
+        /// Only the bars that gate every change: instruction counts, system calls, start-up, memory
+        #[arg(long)]
+        gates: bool,
+        /// Also write every sample to this file
+        #[arg(long, value_name = "FILE")]
+        json: Option<PathBuf>,
+        /// Further arguments for the bench itself, after `--`
+        #[arg(last = true)]
+        rest: Vec<String>,
+    },
+}
+
+impl Options {
+    /// Runs the scenario.
+    ///
+    /// # Errors
+    /// When a bar is missed.
+    pub(crate) fn run(&self, workshop: &Workshop) -> Result<()> {
+        let Scenario::Spine {
+            quick,
+            gates,
+            json,
+            rest,
+        } = &self.scenario;
+        let flags = [(*quick, "--quick"), (*gates, "--gates")];
+        let mut run = spine(workshop);
+        for (_, flag) in flags.iter().filter(|(wanted, _)| *wanted) {
+            run = run.arg(flag);
+        }
+        if let Some(file) = json {
+            // Relative to where the command was given, not to where cargo runs.
+            run = run.arg("--json").arg(std::path::absolute(file)?);
+        }
+        run.args(rest).run()
+    }
+}
+
+/// The bars that gate every change: they do not depend on how quiet the machine is.
+///
+/// # Errors
+/// [`MachineLacks`] without valgrind; otherwise when a bar is missed.
+pub(crate) fn gates(workshop: &Workshop) -> Result<()> {
+    if !on_path("valgrind") {
+        return Err(MachineLacks {
+            wanted: "valgrind, to count instructions".to_owned(),
+            found: "none".to_owned(),
+            remedy: "install the package valgrind".to_owned(),
+        }
+        .into());
+    }
+    spine(workshop).arg("--gates").run()
+}
+
+fn spine(workshop: &Workshop) -> Run {
+    workshop.cargo("run").args([
+        "--release",
+        "--quiet",
+        "--package",
+        "dpe-bench",
+        "--bin",
+        "spine",
+        "--",
+    ])
+}
