@@ -7,6 +7,9 @@ use crate::{HeapRegister, HeapWords, Register32};
 
 const PHASE: u64 = 1 << 48;
 
+/// A bit that some runs of completions have in common.
+const COMMON: u64 = 1 << 40;
+
 /// Both queues of one queue pair, with both sides of each and the two doorbells.
 struct Pair<'m> {
     host_sq: SubmissionTail<&'m HeapWords>,
@@ -73,6 +76,9 @@ impl Model {
     fn fetch(&mut self, pair: &mut Pair<'_>, count: u64) {
         let pending = pair.device_sq.observe(pair.tail_doorbell.load_acquire());
         assert_eq!(pending, Ok(u32::try_from(self.waiting.len()).unwrap()));
+        if self.taken % 2 == 1 {
+            self.fetch_by_looking(pair, count);
+        }
         for _ in 0..count {
             let Some(number) = self.waiting.pop_front() else {
                 break;
@@ -86,6 +92,46 @@ impl Model {
         assert_eq!(pair.device_sq.pending() as usize, self.waiting.len());
     }
 
+    /// Looks at up to `count` commands, word by word, and skips all of them but one.
+    fn fetch_by_looking(&mut self, pair: &mut Pair<'_>, count: u64) {
+        let max = count.min(self.waiting.len() as u64);
+        let mut seen = Vec::new();
+        pair.device_sq.look(u32::try_from(max).unwrap(), |slot| {
+            seen.push(core::array::from_fn(|word| slot.word(word)));
+            true
+        });
+        let depth = u64::from(pair.device_sq.depth());
+        let until_the_end = depth - self.taken % depth;
+        assert_eq!(
+            seen.len() as u64,
+            max.min(until_the_end),
+            "all, or up to the end of memory"
+        );
+        for (seen, &number) in seen.iter().zip(&self.waiting) {
+            assert_eq!(*seen, entry(number));
+        }
+        let skipped = seen.len().saturating_sub(1);
+        let head = pair.device_sq.skip(u32::try_from(skipped).unwrap());
+        self.executing.extend(self.waiting.drain(..skipped));
+        self.taken += skipped as u64;
+        assert_eq!(u64::from(head), self.taken % depth);
+    }
+
+    /// Posts up to `count` completions as one run with a bit in common.
+    fn complete_as_a_run(&mut self, pair: &mut Pair<'_>, count: u64) {
+        let mut run = pair.device_cq.run(COMMON);
+        for number in self
+            .executing
+            .drain(..self.executing.len().min(count as usize))
+        {
+            run.post(!number, number);
+            self.completed.push_back(number | COMMON);
+            self.posted += 1;
+        }
+        let end = run.end();
+        pair.device_cq.settle(end);
+    }
+
     fn complete(&mut self, pair: &mut Pair<'_>, count: u64) {
         let depth = u64::from(pair.device_cq.depth());
         pair.device_cq
@@ -93,6 +139,10 @@ impl Model {
             .unwrap();
         let room = depth - 1 - (self.posted - self.reaped_published);
         assert_eq!(u64::from(pair.device_cq.room()), room);
+        if self.posted % 2 == 1 {
+            self.complete_as_a_run(pair, count.min(room));
+        }
+        let room = depth - 1 - (self.posted - self.reaped_published);
         for _ in 0..count.min(room) {
             let Some(number) = self.executing.pop_front() else {
                 break;
@@ -106,16 +156,21 @@ impl Model {
 
     fn reap(&mut self, pair: &mut Pair<'_>, count: u64) {
         let depth = u64::from(pair.host_cq.depth());
-        for _ in 0..count {
-            let found = pair.host_cq.take();
-            let Some(number) = self.completed.pop_front() else {
-                assert_eq!(found, None, "a stale entry looked new");
-                break;
-            };
-            let lap = self.reaped / depth;
-            let phase = if lap.is_multiple_of(2) { PHASE } else { 0 };
-            assert_eq!(found, Some([!number, number | phase]));
-            self.reaped += 1;
+        let mut left = count;
+        if left > 0 {
+            pair.host_cq.drain(|found| {
+                let number = self
+                    .completed
+                    .pop_front()
+                    .expect("a stale entry looked new");
+                let lap = self.reaped / depth;
+                let phase = if lap.is_multiple_of(2) { PHASE } else { 0 };
+                assert_eq!(found, [!(number & !COMMON), number | phase]);
+                self.reaped += 1;
+                left -= 1;
+                left > 0
+            });
+            assert!(left == 0 || self.completed.is_empty(), "stopped early");
         }
         pair.host_cq.publish(&pair.head_doorbell);
         self.reaped_published = self.reaped;
