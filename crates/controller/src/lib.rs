@@ -21,6 +21,24 @@
 //! # Read first
 //! `fetch.rs` (the tick), then `io.rs` and `complete.rs`: the walk of one command. Doorbell and register writes are in
 //! `registers.rs`, enable, shutdown and resets in `lifecycle.rs`, admin commands in `admin/`.
+//!
+//! A driver of your own is tested against this controller in ten lines, of which the last five are your driver's; in
+//! `examples/own_driver.rs` it goes on to create queues, write and read:
+//!
+//! ```
+//! # use {controller::NamespaceConfig, driver::Link, local::{Blueprint, Threaded}, media::{BlockSize, RamMedia}};
+//! # use {core::time::Duration, mem::Backing, spec::{BlockCount, NamespaceId}};
+//! let ram = RamMedia::new(BlockCount::new(2048), BlockSize::B512, Backing::Anonymous)?;
+//! let namespace = NamespaceConfig { id: NamespaceId::new(1), media: Box::new(ram) };
+//! let mut drive = Threaded::new(Blueprint::new(vec![namespace]), || Duration::ZERO, || {})?;
+//! let queues = drive.allocate(8192)?; // DMA memory: `window()` is yours to write, `iova()` what the controller is told
+//! drive.write_register(0x24, 4, 0x003f_003f)?; // AQA: 64 entries in each admin queue
+//! drive.write_register(0x28, 8, queues.iova().get())?; // ASQ
+//! drive.write_register(0x30, 8, queues.iova().get() + 4096)?; // ACQ
+//! drive.write_register(0x14, 4, 0x0046_0001)?; // CC: entries of 64 and 16 bytes, enable
+//! assert_eq!(drive.read_register(0x1c, 4)? & 1, 1); // CSTS.RDY
+//! # Ok::<(), Box<dyn core::error::Error>>(())
+//! ```
 #![forbid(unsafe_code)]
 #![cfg_attr(
     not(test),

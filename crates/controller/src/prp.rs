@@ -66,7 +66,9 @@ fn walk<'m>(
         loop {
             let entry = entries.load_u64(offset as usize);
             offset += 8;
-            if offset == bytes && rest > PAGE {
+            // The planted bug takes the last entry for a link when exactly one page is left, which it names itself.
+            let beyond = rest > PAGE || (cfg!(fuzz_planted_bug) && rest == PAGE);
+            if offset == bytes && beyond {
                 address = entry; // the link to the next page of the list
                 break;
             }

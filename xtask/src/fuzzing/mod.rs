@@ -58,6 +58,7 @@ pub(crate) fn explore(workshop: &Workshop, target: Option<&str>, each: Duration)
             .arg(&found)
             .args(committed_corpus(workshop, &target))
             .args(["--", &format!("-max_total_time={}", each.as_secs())])
+            .args(dictionary(workshop, &target))
             .args([
                 "-timeout=10",
                 "-rss_limit_mb=2048",
@@ -124,6 +125,7 @@ fn finds_planted(workshop: &Workshop, target: &str) -> Result<bool> {
             &format!("-max_total_time={PLANTED_SECONDS_MAX}"),
             "-verbosity=0",
         ])
+        .args(dictionary(workshop, target))
         .arg(format!("-artifact_prefix={}/", found.display()))
         .status()?;
     // A target that does not build ends badly as well; only a kept input shows that the bug was found.
@@ -179,6 +181,14 @@ fn read_parsers(workshop: &Workshop) -> Result<Parsers> {
 
 fn committed_corpus(workshop: &Workshop, target: &str) -> Option<PathBuf> {
     Some(workshop.root.join("fuzz/corpus").join(target)).filter(|folder| folder.is_dir())
+}
+
+/// libFuzzer's option for the words of a text that a target reads, where it has any.
+fn dictionary(workshop: &Workshop, target: &str) -> Option<String> {
+    let words = workshop.root.join(format!("fuzz/dictionaries/{target}.dict"));
+    words
+        .is_file()
+        .then(|| format!("-dict={}", words.display()))
 }
 
 /// The files of the committed corpus of a target, sorted.

@@ -37,7 +37,9 @@ fn hex(digit: u8) -> Option<u8> {
 pub(super) fn encode(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for &byte in bytes {
-        if byte.is_ascii_alphanumeric() || b"/._-~:+,@=".contains(&byte) {
+        // The planted bug shows an escaped percent sign bare, which then begins an escape itself.
+        let bare = cfg!(fuzz_planted_bug) && byte == b'%';
+        if bare || byte.is_ascii_alphanumeric() || b"/._-~:+,@=".contains(&byte) {
             text.push(char::from(byte));
         } else {
             let _ = write!(text, "%{byte:02X}"); // writing to a String cannot fail

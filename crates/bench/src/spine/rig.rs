@@ -6,7 +6,7 @@ use std::time::Instant;
 use driver::{Device, Done, IoBuffer, Link, Options, QueuePair};
 use local::{Blueprint, Inline, Threaded};
 use media::{BlockSize, Media, NullMedia, RamMedia};
-use mem::{Backing, DmaBuffer};
+use mem::Backing;
 use spec::{BlockCount, Lba, NamespaceId};
 
 use crate::lane::buffer_stride;
@@ -54,12 +54,14 @@ fn blueprint(kept: Kept) -> Result<Blueprint, String> {
 pub(crate) struct Rig<L: Link> {
     pub(crate) device: Device<L>,
     pub(crate) pair: QueuePair,
-    buffers: DmaBuffer,
+    /// One registered buffer for each command in flight; a command's tag is its index here.
+    buffers: Box<[IoBuffer; DEPTH_MAX]>,
     block: usize,
-    stride: usize,
     blocks: u64,
     state: u64,
-    free: Vec<u64>,
+    /// Where completions are reaped to. The first `idle` of them are not in flight: their buffers are used again.
+    done: Box<[Done; DEPTH_MAX]>,
+    idle: usize,
 }
 
 /// What a rig's loop measured.
@@ -87,7 +89,8 @@ impl Rig<Inline> {
 
     /// Reads one block and waits for it.
     pub(crate) fn read_one(&mut self) {
-        self.refill(1);
+        self.begin(1);
+        self.resubmit();
         while self.reap() == 0 {
             self.device.link_mut().turn();
         }
@@ -129,11 +132,12 @@ impl Rig<Inline> {
 
     /// Reads random blocks at a depth for about `window`, with a turn for the controller after each doorbell.
     pub(crate) fn read_for(&mut self, depth: usize, window: Duration) -> Rate {
+        self.begin(depth);
         let begin = clock();
         let mut commands = 0;
         loop {
             for _ in 0..(1024 / depth).max(1) {
-                self.refill(depth);
+                self.resubmit();
                 self.device.link_mut().turn();
                 commands += self.reap();
             }
@@ -165,10 +169,11 @@ impl Rig<Threaded> {
 
     /// Reads random blocks at a depth for about `window`; the controller polls on its own CPU.
     pub(crate) fn read_for(&mut self, depth: usize, window: Duration) -> Rate {
+        self.begin(depth);
         let (mut begin, mut commands, mut warm) = (clock(), 0, false);
         loop {
             for _ in 0..256 {
-                self.refill(depth);
+                self.resubmit();
                 commands += self.reap();
             }
             let elapsed = clock() - begin;
@@ -195,68 +200,73 @@ impl<L: Link> Rig<L> {
             .create_queue_pair(DEPTH_MAX as u32 + 1)
             .map_err(|error| error.to_string())?;
         let stride = buffer_stride(block as u32);
-        let buffers = device
+        let memory = device
             .allocate(DEPTH_MAX * stride)
             .map_err(|error| error.to_string())?;
+        memory
+            .window()
+            .fill(0, memory.len(), 1)
+            .map_err(|_| "a fill within the buffer")?;
+        let buffer =
+            |slot| IoBuffer::new(memory.iova().get() + (slot * stride) as u64, block as u32);
         let namespace = device
             .namespaces()
             .first()
             .ok_or("the rig has one namespace")?;
         let blocks = namespace.blocks.get() / (block as u64 / 512);
-        buffers
-            .window()
-            .fill(0, buffers.len(), 1)
-            .map_err(|_| "a fill within the buffer")?;
-        let free = (0..DEPTH_MAX as u64).rev().collect();
         Ok(Self {
             device,
             pair,
-            buffers,
+            buffers: Box::new(core::array::from_fn(buffer)),
             block,
-            stride,
             blocks,
             state: 1,
-            free,
+            done: Box::new([Done::EMPTY; DEPTH_MAX]),
+            idle: 0,
         })
     }
 
     /// The buffer of one command.
     pub(crate) fn buffer(&self, slot: usize) -> IoBuffer {
-        let iova = self.buffers.iova().get() + (slot * self.stride) as u64;
-        IoBuffer::new(iova, self.block as u32)
+        self.buffers[slot]
     }
 
-    /// Submits random reads until `depth` are in flight, and rings once.
+    /// Makes the first `depth` buffers ready for use. Nothing is in flight.
+    fn begin(&mut self, depth: usize) {
+        for (tag, done) in (0..).zip(&mut self.done[..depth]) {
+            done.tag = tag;
+        }
+        self.idle = depth;
+    }
+
+    /// Reads a random block into each idle buffer, and rings once.
     #[inline(always)]
-    fn refill(&mut self, depth: usize) {
-        let room = depth - self.pair.in_flight() as usize;
+    fn resubmit(&mut self) {
         let per_command = (self.block / 512) as u32;
-        for _ in 0..room {
+        for done in &self.done[..self.idle] {
             self.state = self
                 .state
                 .wrapping_mul(0x5851_F42D_4C95_7F2D)
                 .wrapping_add(1);
             let at = ((u128::from(self.state) * u128::from(self.blocks)) >> 64) as u64;
-            let Some(tag) = self.free.pop() else { break };
-            let buffer = self.buffer(tag as usize);
             let at = Lba::new(at * u64::from(per_command));
+            let buffer = self.buffers[done.tag as usize % DEPTH_MAX];
             let sent = self
                 .pair
-                .read(NamespaceId::new(1), at, per_command, buffer, tag);
+                .read(NamespaceId::new(1), at, per_command, buffer, done.tag);
             assert!(sent.is_ok(), "the pair has a slot for each buffer");
         }
+        self.idle = 0;
         self.pair.publish();
     }
 
     /// Takes completions; a failed read ends the run.
     #[inline(always)]
     fn reap(&mut self) -> u64 {
-        let mut done = [Done::EMPTY; DEPTH_MAX];
-        let count = self.pair.reap(&mut done);
-        for done in &done[..count] {
+        self.idle = self.pair.reap(&mut self.done[..]);
+        for done in &self.done[..self.idle] {
             assert!(done.status.is_success(), "a read failed: {}", done.status);
-            self.free.push(done.tag);
         }
-        count as u64
+        self.idle as u64
     }
 }

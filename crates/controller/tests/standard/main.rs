@@ -4,6 +4,7 @@
 mod support;
 
 mod admin;
+mod answers;
 mod events;
 mod features;
 mod identify;

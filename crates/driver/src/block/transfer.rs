@@ -116,7 +116,9 @@ impl<L: Link> BlockDevice<L> {
                 patience.renew();
             } else if let Err(error) = self.device.wait_a_turn(&mut patience, Waited::Io) {
                 self.device.failed = true;
-                return Err(error.into());
+                self.alive = false;
+                // A refused piece is not sent again, so the refusal is the call's answer whatever befell the others.
+                return Err(refused.unwrap_or(error.into()));
             }
         }
     }

@@ -74,7 +74,7 @@ bit_fields! {
 bit_fields! {
     /// Namespace Attributes (NSATTR).
     NamespaceAttributes(u8) {
-        /// The namespace is write protected for now.
+        /// The namespace is write protected at the moment.
         write_protected, with_write_protected: bool = 0;
     }
 }
