@@ -39,7 +39,7 @@ pub(crate) struct Served {
 }
 
 /// Serves the run at the head of a submission queue, at most `max` commands, for which the completion queue has room.
-#[inline(always)]
+#[inline(never)]
 pub(crate) fn serve(
     run: Run<'_>,
     sq: &mut SubmissionHead<MappedWords>,
