@@ -13,6 +13,7 @@ mod mutants;
 mod sim;
 mod test;
 mod tidy;
+mod verify;
 
 use anyhow::Result;
 

@@ -29,6 +29,9 @@ pub(crate) struct Options {
     /// Only print the list with its numbers
     #[arg(long)]
     list: bool,
+    /// Write what each was caught by to mutants/RESULTS.md
+    #[arg(long, conflicts_with_all = ["only", "list"])]
+    write: bool,
 }
 
 impl Options {
@@ -44,6 +47,6 @@ impl Options {
             }
             return Ok(());
         }
-        mutation::run(workshop, &chosen)
+        mutation::run(workshop, &chosen, self.write)
     }
 }

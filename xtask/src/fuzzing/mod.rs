@@ -185,7 +185,9 @@ fn committed_corpus(workshop: &Workshop, target: &str) -> Option<PathBuf> {
 
 /// libFuzzer's option for the words of a text that a target reads, where it has any.
 fn dictionary(workshop: &Workshop, target: &str) -> Option<String> {
-    let words = workshop.root.join(format!("fuzz/dictionaries/{target}.dict"));
+    let words = workshop
+        .root
+        .join(format!("fuzz/dictionaries/{target}.dict"));
     words
         .is_file()
         .then(|| format!("-dict={}", words.display()))

@@ -2,6 +2,7 @@
 //!
 //! The copy is kept between runs and only what changed is copied again, so cargo builds little.
 
+mod results;
 mod tree;
 mod trial;
 
@@ -119,11 +120,11 @@ impl Mutant {
     }
 }
 
-/// Runs the mutants one after the other and prints which test caught each.
+/// Runs the mutants one after the other and prints which test caught each; with `write`, also into mutants/RESULTS.md.
 ///
 /// # Errors
 /// When one survives, does not build, or does not fit the tree; or when the tests fail without any bug.
-pub(crate) fn run(workshop: &Workshop, mutants: &[Mutant]) -> Result<()> {
+pub(crate) fn run(workshop: &Workshop, mutants: &[Mutant], write: bool) -> Result<()> {
     let copy = Copy::refresh(workshop)?;
     for mutant in mutants {
         // Said before anything is built: a list that no longer fits is the most frequent trouble.
@@ -142,6 +143,9 @@ pub(crate) fn run(workshop: &Workshop, mutants: &[Mutant]) -> Result<()> {
         let outcome = outcome?;
         println!("{outcome}");
         rows.push((mutant, outcome));
+    }
+    if write {
+        results::write(&workshop.root, &rows)?;
     }
     print_table(&rows)
 }

@@ -224,6 +224,19 @@ fn a_wrong_tail_written_as_a_register_does_not_undo_the_right_one_before_it() {
 }
 
 #[test]
+fn an_answer_from_before_a_reset_is_no_completion_of_a_queue_created_since() {
+    let (mut host, _told, page) = host();
+    send_writes(&mut host, page, &[LATE]);
+    host.disable();
+    host.enable();
+    host.create_pair(1, 16);
+    host.now = SECOND;
+    host.ticks(2);
+    assert!(host.reap(1).is_none());
+    assert_eq!(host.io_status(read(1, 0, 1, page, 0)), Status::SUCCESS);
+}
+
+#[test]
 fn a_reset_forgets_interrupts_that_were_not_delivered() {
     let mut host = Host::with_pair(8);
     assert!(!host.controller.take_interrupts().is_empty());
