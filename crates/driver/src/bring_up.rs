@@ -138,6 +138,7 @@ impl<L: Link> Device<L> {
                 limit = limit.max(Duration::from_millis(500) * u32::from(units));
             }
         }
+        let limit = limit.min(limits::READY_TIMEOUT_MAX);
         Ok(limit.max(self.options.ready_timeout_min))
     }
 

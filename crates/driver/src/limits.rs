@@ -48,6 +48,9 @@ pub const BOGUS_COMPLETIONS_MAX: u64 = 2 * ADMIN_ENTRIES as u64;
 /// The least patience for CSTS.RDY. Some controllers say zero in CAP.TO and still need a moment.
 pub const READY_TIMEOUT_MIN: Duration = Duration::from_secs(1);
 
+/// The most patience for CSTS.RDY. CAP.TO says at most two minutes, but CRTO could say nine hours.
+pub const READY_TIMEOUT_MAX: Duration = Duration::from_secs(300);
+
 /// The least patience for a shutdown, for controllers that do not say how long theirs takes (Identify's RTD3E is zero).
 pub const SHUTDOWN_TIMEOUT_MIN: Duration = Duration::from_secs(10);
 

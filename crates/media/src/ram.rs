@@ -39,14 +39,8 @@ impl core::fmt::Display for RamError {
     }
 }
 
-impl core::error::Error for RamError {
-    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
-        match self {
-            Self::Capacity { .. } => None,
-            Self::Memory(error) => Some(error),
-        }
-    }
-}
+// The machine's own words are part of ours, so there is no source to print them again.
+impl core::error::Error for RamError {}
 
 /// A medium that keeps its blocks in memory. Sparse: memory that was never written takes no room and reads as zeroes.
 #[derive(Debug)]

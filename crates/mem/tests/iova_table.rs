@@ -102,6 +102,21 @@ fn check_look_up(model: &Model, table: &IovaTable, iova: u64, len: usize) {
         assert_eq!(Some(span.host_address()), model.host_of(iova));
         assert_eq!(span.len(), len);
     }
+    let in_page = len as u64 <= 4096 - iova % 4096;
+    let short = u32::try_from(len)
+        .ok()
+        .and_then(|len| table.span_in_page(iova, len));
+    assert_eq!(
+        short.is_some(),
+        valid && in_page,
+        "{len} bytes in the page of {iova:#x}"
+    );
+    if let Some(short) = short {
+        assert_eq!(
+            (Some(short.host_address()), short.len()),
+            (model.host_of(iova), len)
+        );
+    }
     let window = table.window(iova, len);
     assert_eq!(
         window.is_some(),
@@ -202,6 +217,9 @@ fn bases() -> impl Strategy<Value = u64> {
         0..3 * PAGE,
         (1..5u64).prop_map(|pages| pages * PAGE - 100),
         Just(LEAF - 5000),
+        // The end of the short table of the lowest pages.
+        Just((64 << 30) - 5000),
+        Just((64 << 30) - PAGE),
         Just(0x7fff_0000_0000),
         Just((1 << 48) - 3 * PAGE),
     ]

@@ -138,7 +138,7 @@ impl Bar {
             Ok(samples) => {
                 let verdict = match samples.median() {
                     None => Verdict::Undecided(format!(
-                        "the core-to-core regime changed under all {} samples",
+                        "the two CPUs were disturbed, or changed their distance, under all {} samples",
                         samples.discarded
                     )),
                     Some(median) if sense == Sense::AtLeast && median >= wanted => Verdict::Met,

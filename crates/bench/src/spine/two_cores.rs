@@ -3,11 +3,8 @@
 use super::rig::{DEPTH_MAX, Kept, Rig};
 use super::{Bar, Effort, Samples, Sense};
 use crate::ceiling::{bare, ping_pong, placement};
+use crate::regime::{PingPong, Regime};
 use crate::stats::median;
-
-/// A sample counts when the line round trip before and after it agree within this factor: the two vCPUs of a virtual
-/// machine move between near and far placements that differ by five and more.
-const REGIME_FACTOR: f64 = 1.6;
 
 pub(super) fn bars(effort: Effort) -> Vec<Bar> {
     let deep = compare(DEPTH_MAX as u32, effort);
@@ -104,7 +101,13 @@ fn pair(
         (bare::rate(depth, cpus, effort.window)?, nvme)
     };
     let after = trip()?;
-    if before.max(after) > REGIME_FACTOR * before.min(after) {
+    // The two CPUs of a virtual machine move between near and far placements that differ by five and more, and other work
+    // may run on one of them: what was measured across a change, or beside such work, does not count.
+    let around = PingPong {
+        before_ns: before,
+        after_ns: after,
+    };
+    if around.changed() || Regime::of(before) == Regime::Disturbed {
         pairs.discarded += 1;
         return Ok(false);
     }

@@ -4,6 +4,7 @@ mod admin;
 mod bring_up;
 mod controller;
 mod recovery;
+mod waiting;
 
 use driver::{Device, DriverError, Options};
 

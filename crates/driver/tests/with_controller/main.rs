@@ -1,9 +1,11 @@
 //! The driver against the project's controller, in one thread, with a clock that only moves when it is read.
 
 mod block;
+mod buffers;
 mod device;
 mod link;
 mod media;
+mod pairs;
 
 use ::media::{BlockSize, Media, RamMedia};
 use driver::{BlockDevice, BlockOptions, Device, Options};
