@@ -73,7 +73,11 @@ impl Accounts {
         let sums = core::mem::take(&mut self.sums);
         let admin_refused = admin.refusals - admin_since.refusals;
         let rows = [
-            ("commands", counters.commands - since.commands, sums.answered),
+            (
+                "commands",
+                counters.commands - since.commands,
+                sums.answered,
+            ),
             (
                 "refused",
                 counters.refused - since.refused,

@@ -10,6 +10,7 @@ use driver::{BlockDevice, BlockError, BlockOptions, DriverError};
 use spec::NamespaceId;
 
 use crate::command::Kind;
+use crate::judge::is_same;
 use crate::limits;
 use crate::link::{SimLink, Strike};
 use crate::media::Plant;
@@ -18,7 +19,7 @@ use crate::random::Random;
 use crate::report::Caught;
 use crate::trace::{Event, Trace};
 use crate::trouble::Trouble;
-use crate::world::{is_same, leave, open_device};
+use crate::world::{leave, open_device};
 
 /// The contents that a block may hold; at least one.
 type Contents = Vec<Box<[u8]>>;
@@ -115,6 +116,7 @@ impl<'t> ByteWorld<'t> {
     /// # Errors
     /// When parting fails or memory is left.
     pub fn part(mut self) -> Result<(), Caught> {
+        self.link().disarm();
         // What struck after the last call was not noticed yet.
         let recovered = self.device.recover_now();
         recovered.map_err(|error| Caught::world(format!("recovering: {error}")))?;
@@ -200,7 +202,8 @@ impl<'t> ByteWorld<'t> {
             }
             92..96 => {
                 let answer = self.device.flush();
-                self.answered("flush", 0, 0, answer, Kind::Flush).map(|_| ())
+                self.answered("flush", 0, 0, answer, Kind::Flush)
+                    .map(|_| ())
             }
             _ => self.beyond_the_end(),
         }
@@ -229,7 +232,9 @@ impl<'t> ByteWorld<'t> {
     fn beyond_the_end(&mut self) -> Result<(), Caught> {
         let capacity = self.device.capacity();
         let len = self.random.between(1, 5000);
-        let offset = *self.random.pick(&[capacity, capacity + 1 - len.min(capacity), u64::MAX - 1]);
+        let offset = *self
+            .random
+            .pick(&[capacity, capacity + 1 - len.min(capacity), u64::MAX - 1]);
         let bytes = vec![1; len as usize];
         let answer = self.device.write_at(offset, &bytes);
         match answer {
@@ -257,17 +262,26 @@ impl<'t> ByteWorld<'t> {
             let found = &bytes[part.clone()];
             let contents = &mut self.blocks[lba as usize];
             let holds = |content: &[u8]| content[skip..skip + found.len()] == *found;
-            let Some(right) = contents.iter().position(|content| holds(content)) else {
+            if !contents.iter().any(|content| holds(content)) {
                 let wanted = &contents[0][skip..skip + found.len()];
-                let differs = wanted.iter().zip(found).position(|(wanted, found)| wanted != found);
+                let mut differing = (0..)
+                    .zip(wanted)
+                    .zip(found)
+                    .filter(|((_, wanted), found)| wanted != found);
+                let (first, count) = match differing.next() {
+                    Some(((at, wanted), found)) => (
+                        format!("{at} is {found:#04x} and not {wanted:#04x}"),
+                        1 + differing.count(),
+                    ),
+                    None => (String::new(), 0),
+                };
                 return Err(Caught::oracle(format!(
-                    "byte {} (LBA {lba}) and maybe more: not one of the {} contents that it may hold",
-                    offset + (part.start + differs.unwrap_or(0)) as u64,
+                    "LBA {lba}, {} bytes from byte {skip} of it: byte {first}, {count} bytes differ; {} contents are possible",
+                    found.len(),
                     contents.len(),
                 )));
-            };
+            }
             // The others that fit as well stay possible beyond the bytes that were read.
-            let _ = right;
             contents.retain(|content| holds(content));
         }
         Ok(())
@@ -309,7 +323,7 @@ impl<'t> ByteWorld<'t> {
             call,
             offset,
             len: len as u64,
-            answer: answer.as_ref().map(|()| ()).map_err(ToString::to_string),
+            answer: answer.clone().map_err(|error| error.to_string()),
         });
         let error = match answer {
             Ok(()) => {
@@ -361,7 +375,9 @@ fn parts(
             return None;
         }
         let begin = next;
-        next = (begin / block_bytes + 1).saturating_mul(block_bytes).min(end);
+        next = (begin / block_bytes + 1)
+            .saturating_mul(block_bytes)
+            .min(end);
         let part = (begin - offset) as usize..(next - offset) as usize;
         Some((begin / block_bytes, (begin % block_bytes) as usize, part))
     })

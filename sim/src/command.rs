@@ -5,9 +5,7 @@
 use core::fmt;
 
 use media::Operation;
-use spec::nvme::{
-    DatasetManagement, DsmRange, Status, SubmissionEntry, io_opcode,
-};
+use spec::nvme::{DatasetManagement, DsmRange, Status, SubmissionEntry, io_opcode};
 use spec::{BlockCount, CommandId, Lba, NamespaceId, ZeroBased};
 
 use crate::oracle::Range;
@@ -311,7 +309,9 @@ fn out_of_range(random: &mut Random, plan: &Plan, namespace: &NamespacePlan) -> 
         0 => namespace.blocks - count + 1,
         1 => namespace.blocks,
         2 => u64::MAX - random.below(4),
-        _ => namespace.blocks.saturating_add(random.bits() >> random.below(64)),
+        _ => namespace
+            .blocks
+            .saturating_add(random.bits() >> random.below(64)),
     };
     let mut ranges = vec![(at, count)];
     if matches!(kind, Kind::Dataset { .. }) {

@@ -6,7 +6,7 @@ use driver::{IoBuffer, QueuePair};
 use mem::{DmaBuffer, MappedRegister, MappedWords, Window};
 use ring::{Register32, Words};
 use spec::nvme::register;
-use spec::nvme::{Status, SubmissionEntry};
+use spec::nvme::{CompletionEntry, Status, SubmissionEntry};
 
 use crate::command::Kind;
 use crate::limits::GUARD_BYTES;
@@ -23,26 +23,26 @@ const UNREAD: u8 = 0xa5;
 
 /// A command in flight.
 #[derive(Clone, Debug)]
-pub struct Flight {
+pub(crate) struct Flight {
     /// What it asks for.
-    pub kind: Kind,
+    pub(crate) kind: Kind,
     /// The namespace that it names.
-    pub namespace: u32,
+    pub(crate) namespace: u32,
     /// The first block of its range.
-    pub at: u64,
+    pub(crate) at: u64,
     /// Blocks of its range.
-    pub count: u64,
+    pub(crate) count: u64,
     /// The only right answer, if it has to be refused.
-    pub refused: Option<Status>,
+    pub(crate) refused: Option<Status>,
     /// What a compare expects in each block.
-    pub wanted: Vec<Stamp>,
+    pub(crate) wanted: Vec<Stamp>,
     /// Its buffer.
-    pub buffer: Buffer,
+    pub(crate) buffer: Buffer,
 }
 
 /// A part of the arena that belongs to one command.
 #[derive(Clone, Copy, Debug)]
-pub struct Buffer {
+pub(crate) struct Buffer {
     slot: usize,
     offset: usize,
     len: usize,
@@ -52,7 +52,7 @@ pub struct Buffer {
 ///
 /// The driver never reads its doorbells, so an older value may stand there until the newest one arrives.
 #[derive(Debug)]
-pub struct Doorbell {
+pub(crate) struct Doorbell {
     register: MappedRegister,
     visible: u32,
     written: u32,
@@ -88,36 +88,42 @@ impl Doorbell {
     }
 
     /// Puts a value there that the driver did not write.
-    pub fn write(&self, value: u32) {
+    pub(crate) fn write(&self, value: u32) {
         // Release as the driver's own writes; the controller's acquire load pairs with it.
         self.register.store_release(value);
     }
 
     /// Puts the driver's value back.
-    pub fn restore(&self) {
+    pub(crate) fn restore(&self) {
         self.write(self.visible);
     }
 }
 
 /// A queue pair.
 #[derive(Debug)]
-pub struct Lane {
+pub(crate) struct Lane {
     /// The driver's part.
-    pub pair: QueuePair,
+    pub(crate) pair: QueuePair,
     /// Memory for data.
-    pub arena: DmaBuffer,
+    pub(crate) arena: DmaBuffer,
     slot_bytes: usize,
     free: Vec<usize>,
     /// Commands in flight by their tickets, which are their tags.
-    pub flights: BTreeMap<u64, Flight>,
+    pub(crate) flights: BTreeMap<u64, Flight>,
     /// The submission queue's doorbell.
-    pub tail: Doorbell,
+    pub(crate) tail: Doorbell,
     /// The completion queue's doorbell.
-    pub head: Doorbell,
+    pub(crate) head: Doorbell,
     submission: MappedWords,
+    completion: MappedWords,
+    /// The head that the controller may know, the entry before it, and what that holds: a queue is full with one entry
+    /// left, so nobody may write there.
+    fence: (u32, usize, u64),
+    /// Somebody wrote there.
+    pub(crate) overrun: bool,
     pushed: u64,
     /// Doorbell writes are being held back.
-    pub held: bool,
+    pub(crate) held: bool,
 }
 
 /// Bytes of a buffer's place: data anywhere in the first page, guards, then two pages for a PRP list.
@@ -126,21 +132,23 @@ fn slot_bytes(transfer_bytes_max: usize) -> usize {
 }
 
 /// Bytes of data memory for a queue pair.
-pub fn arena_bytes(depth: u32, transfer_bytes_max: usize) -> usize {
+pub(crate) fn arena_bytes(depth: u32, transfer_bytes_max: usize) -> usize {
     (depth as usize - 1) * slot_bytes(transfer_bytes_max)
 }
 
 impl Lane {
-    /// A lane over a new queue pair, whose submission queue is `submission`.
-    pub fn new(
+    /// A lane over a new queue pair and the memory of its queues.
+    pub(crate) fn new(
         pair: QueuePair,
-        submission: &Window,
+        (submission, completion): (&Window, &Window),
         doorbells: &Window,
         arena: DmaBuffer,
         transfer_bytes_max: usize,
     ) -> Self {
         let id = pair.id();
         let free = (0..pair.capacity() as usize).rev().collect();
+        let words = |queue: &Window| queue.words().expect("queues are aligned to pages");
+        let last = pair.depth() as usize - 1;
         Self {
             arena,
             slot_bytes: slot_bytes(transfer_bytes_max),
@@ -148,7 +156,10 @@ impl Lane {
             flights: BTreeMap::new(),
             tail: Doorbell::new(doorbells, register::submission_doorbell(id, 0)),
             head: Doorbell::new(doorbells, register::completion_doorbell(id, 0)),
-            submission: submission.words().expect("queues are aligned to pages"),
+            submission: words(submission),
+            completion: words(completion),
+            fence: (0, last, 0),
+            overrun: false,
             pushed: 0,
             held: false,
             pair,
@@ -156,17 +167,35 @@ impl Lane {
     }
 
     /// After the queue pair was revived: the same memory, from the start.
-    pub fn begin_anew(&mut self) {
+    pub(crate) fn begin_anew(&mut self) {
         for doorbell in [&mut self.tail, &mut self.head] {
             doorbell.visible = 0;
             doorbell.written = 0;
         }
+        self.fence = (0, self.pair.depth() as usize - 1, 0);
         self.pushed = 0;
         self.held = false;
     }
 
+    /// Looks whether the controller has left the entry before the head alone: it may know no more of the head than the
+    /// doorbell has told it. To be called when the doorbell may have moved, before the controller has its next turn.
+    fn watch_fence(&mut self) {
+        let (head, entry, word) = self.fence;
+        // Word 1 of an entry has the phase bit, so every write to the entry changes it.
+        let word_at = |entry: usize| {
+            self.completion
+                .load_acquire(entry * CompletionEntry::WORDS + 1)
+        };
+        self.overrun |= word_at(entry) != word;
+        if self.head.visible != head {
+            let depth = self.pair.depth();
+            let entry = ((self.head.visible + depth - 1) % depth) as usize;
+            self.fence = (self.head.visible, entry, word_at(entry));
+        }
+    }
+
     /// Takes a buffer of `len` bytes at a random offset, its guards in place.
-    pub fn take_buffer(&mut self, random: &mut Random, len: usize) -> Buffer {
+    pub(crate) fn take_buffer(&mut self, random: &mut Random, len: usize) -> Buffer {
         let slot = self.free.pop().expect("as many buffers as command slots");
         let last = (PAGE - GUARD_BYTES) as u64 / 4;
         // Aligned ones as well: that is what most hosts send.
@@ -187,7 +216,7 @@ impl Lane {
     }
 
     /// Gives a buffer back.
-    pub fn give_buffer(&mut self, buffer: Buffer) {
+    pub(crate) fn give_buffer(&mut self, buffer: Buffer) {
         self.free.push(buffer.slot);
     }
 
@@ -196,7 +225,7 @@ impl Lane {
     }
 
     /// The buffer as the driver wants it.
-    pub fn io_buffer(&self, buffer: Buffer) -> IoBuffer {
+    pub(crate) fn io_buffer(&self, buffer: Buffer) -> IoBuffer {
         let address = self.arena.iova().get() + self.start(buffer) as u64;
         match buffer.len {
             0 => IoBuffer::NONE,
@@ -205,25 +234,25 @@ impl Lane {
     }
 
     /// Writes a command's data.
-    pub fn write_buffer(&self, buffer: Buffer, bytes: &[u8]) {
+    pub(crate) fn write_buffer(&self, buffer: Buffer, bytes: &[u8]) {
         let written = self.arena.window().write_bytes(self.start(buffer), bytes);
         assert!(written.is_ok(), "a slot holds the longest transfer");
     }
 
     /// Reads a command's data.
-    pub fn read_buffer(&self, buffer: Buffer, bytes: &mut Vec<u8>) {
+    pub(crate) fn read_buffer(&self, buffer: Buffer, bytes: &mut Vec<u8>) {
         bytes.resize(buffer.len, 0);
         let read = self.arena.window().read_bytes(self.start(buffer), bytes);
         assert!(read.is_ok(), "a slot holds the longest transfer");
     }
 
     /// Whether nobody has written to a buffer since it was taken.
-    pub fn is_untouched(&self, buffer: Buffer) -> bool {
+    pub(crate) fn is_untouched(&self, buffer: Buffer) -> bool {
         self.holds(self.start(buffer), buffer.len, UNREAD)
     }
 
     /// Whether nobody has written beside a buffer.
-    pub fn guards_hold(&self, buffer: Buffer) -> bool {
+    pub(crate) fn guards_hold(&self, buffer: Buffer) -> bool {
         let start = self.start(buffer);
         [start - GUARD_BYTES, start + buffer.len]
             .into_iter()
@@ -237,7 +266,7 @@ impl Lane {
 
     /// Submits a command. With `detour`, its PRP list, if it has one, is replaced by one of the same pages that another
     /// host might write: it begins anywhere in its page and goes on in a second one.
-    pub fn submit(
+    pub(crate) fn submit(
         &mut self,
         entry: SubmissionEntry,
         place: IoBuffer,
@@ -283,26 +312,29 @@ impl Lane {
             at += 8;
         }
         // Word 4 of an entry is PRP2. Ordered before the controller's look by the release store of the tail.
-        self.submission.store_relaxed(index * SubmissionEntry::WORDS + 4, begin);
+        self.submission
+            .store_relaxed(index * SubmissionEntry::WORDS + 4, begin);
     }
 
     /// Rings the submission doorbell, if there is anything new.
-    pub fn publish(&mut self) {
+    pub(crate) fn publish(&mut self) {
         self.pair.publish();
         self.tail.settle(self.held);
     }
 
     /// Takes completions.
-    pub fn reap(&mut self, done: &mut [driver::Done]) -> usize {
+    pub(crate) fn reap(&mut self, done: &mut [driver::Done]) -> usize {
         let count = self.pair.reap(done);
         self.head.settle(self.held);
+        self.watch_fence();
         count
     }
 
     /// Lets doorbell writes arrive.
-    pub fn deliver(&mut self) {
+    pub(crate) fn deliver(&mut self) {
         self.held = false;
         self.tail.deliver();
         self.head.deliver();
+        self.watch_fence();
     }
 }

@@ -20,13 +20,14 @@
 //! late; the controller is given whole turns, so no race within a turn is seen (loom and Miri look there).
 //!
 //! # Read first
-//! `world.rs` (queue pairs) and `oracle.rs`, then `trouble.rs`, then `bytes.rs` (the block layer).
+//! `world.rs` (queue pairs), `judge.rs` and `oracle.rs`, then `trouble.rs`, then `bytes.rs` (the block layer).
 #![forbid(unsafe_code)]
 
 pub mod accounts;
 pub mod bytes;
 pub mod command;
-pub mod lane;
+mod judge;
+mod lane;
 pub mod limits;
 pub mod link;
 pub mod media;
@@ -56,7 +57,7 @@ use trace::Trace;
 use world::World;
 
 /// The seed that must fail when writes are lost: the proof that the alarm works.
-pub const CANARY_SEED: u64 = 1;
+pub const CANARY_SEED: u64 = 2;
 
 /// The bug of the canary.
 pub const CANARY_PLANT: Plant = Plant::LostWrite;
@@ -72,7 +73,9 @@ pub struct Options {
 
 impl core::fmt::Debug for Options {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Options").field("plant", &self.plant).finish_non_exhaustive()
+        f.debug_struct("Options")
+            .field("plant", &self.plant)
+            .finish_non_exhaustive()
     }
 }
 

@@ -25,7 +25,7 @@ pub const BLOCKS_4096_MAX: u64 = 48;
 pub const TRANSFER_PAGES_SHIFT_MAX: u64 = 5;
 
 /// Actions of one run at most. Ten thousand seeds have to fit in a coffee break.
-pub const STEPS_MAX: u64 = 260;
+pub const STEPS_MAX: u64 = 600;
 
 /// Attempts at a block in the final pass before a failing medium counts as broken: at five failures in a hundred, the
 /// chance of as many in a row is below 10^-60.

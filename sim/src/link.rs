@@ -110,6 +110,11 @@ impl SimLink {
         self.armed = Some((turns, strike));
     }
 
+    /// Nothing strikes any more.
+    pub fn disarm(&mut self) {
+        self.armed = None;
+    }
+
     /// Whether something is yet to strike.
     pub fn is_armed(&self) -> bool {
         self.armed.is_some()

@@ -146,10 +146,7 @@ impl Oracle {
             if success {
                 candidates.retain(|found| !replaced.contains(&found.write));
             }
-            for candidate in candidates
-                .iter_mut()
-                .filter(|found| found.write == ticket)
-            {
+            for candidate in candidates.iter_mut().filter(|found| found.write == ticket) {
                 candidate.settled = true;
             }
         }

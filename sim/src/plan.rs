@@ -86,9 +86,7 @@ impl Plan {
 
     /// The namespace of an identifier, if it is attached.
     pub fn namespace(&self, id: u32) -> Option<&NamespacePlan> {
-        self.namespaces
-            .iter()
-            .find(|namespace| namespace.id == id)
+        self.namespaces.iter().find(|namespace| namespace.id == id)
     }
 }
 
@@ -127,7 +125,11 @@ impl fmt::Display for Plan {
         write!(f, "{style};")?;
         for namespace in &self.namespaces {
             let bytes = namespace.block_size.bytes();
-            write!(f, " namespace {}: {} x {bytes} bytes,", namespace.id, namespace.blocks)?;
+            write!(
+                f,
+                " namespace {}: {} x {bytes} bytes,",
+                namespace.id, namespace.blocks
+            )?;
         }
         write!(
             f,

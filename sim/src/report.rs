@@ -105,7 +105,11 @@ impl Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "seed {} failed ({}): {}", self.seed, self.alarm, self.what)?;
+        writeln!(
+            f,
+            "seed {} failed ({}): {}",
+            self.seed, self.alarm, self.what
+        )?;
         writeln!(f, "  world: {}", self.plan)?;
         writeln!(f, "  at {} us, after", self.time.as_micros())?;
         for event in &self.events {

@@ -8,9 +8,7 @@ use spec::nvme::feature::TemperatureThreshold;
 use spec::nvme::register::{
     self, Configuration, ControllerStatus, ShutdownNotification, ShutdownStatus,
 };
-use spec::nvme::{
-    Abort, AsyncEvent, Status, SubmissionEntry, admin_opcode, feature_id, log_id,
-};
+use spec::nvme::{Abort, AsyncEvent, Status, SubmissionEntry, admin_opcode, feature_id, log_id};
 use spec::{CommandId, NamespaceId, QueueId};
 
 use crate::limits;
@@ -265,13 +263,17 @@ impl World<'_> {
             self.device.link_mut().leap(timeout * 3 / 5);
             let sent = self.admin("keep alive", |device| device.keep_alive_if_due())?;
             if !sent {
-                return Err(Caught::world("no Keep Alive was due after 60 % of the time"));
+                return Err(Caught::world(
+                    "no Keep Alive was due after 60 % of the time",
+                ));
             }
             self.device
                 .check_health()
                 .map_err(|error| Caught::world(format!("kept alive, but: {error}")))?;
         }
-        self.device.link_mut().leap(timeout + Duration::from_millis(1));
+        self.device
+            .link_mut()
+            .leap(timeout + Duration::from_millis(1));
         self.tick();
         let health = self.device.check_health();
         if !matches!(health, Err(DriverError::Fatal { .. })) {
@@ -281,7 +283,9 @@ impl World<'_> {
         }
         self.accounts.failures += 1;
         self.recover()?;
-        self.admin("stop the Keep Alive Timer", |device| device.set_keep_alive(None))
+        self.admin("stop the Keep Alive Timer", |device| {
+            device.set_keep_alive(None)
+        })
     }
 
     fn bad_tail(&mut self, lane: usize) -> Result<(), Caught> {
@@ -306,7 +310,9 @@ impl World<'_> {
         self.lanes[lane].head.restore();
         let counted = self.counters().bad_doorbells - before;
         if counted > 1 {
-            return Err(Caught::world(format!("one bad head counted {counted} times")));
+            return Err(Caught::world(format!(
+                "one bad head counted {counted} times"
+            )));
         }
         self.accounts.bad_doorbells += counted;
         if counted == 1 {
@@ -327,7 +333,11 @@ impl World<'_> {
     }
 
     fn heat(&mut self) -> Result<(), Caught> {
-        let threshold = |kelvin: u16| TemperatureThreshold::from_bits(0).with_threshold(kelvin).bits();
+        let threshold = |kelvin: u16| {
+            TemperatureThreshold::from_bits(0)
+                .with_threshold(kelvin)
+                .bits()
+        };
         let id = feature_id::TEMPERATURE_THRESHOLD;
         let before = self.admin("get the threshold", |device| {
             device.feature(id, NamespaceId::NONE)
@@ -335,7 +345,9 @@ impl World<'_> {
         self.admin("sink the threshold", |device| {
             device.set_feature(id, threshold(200))
         })?;
-        self.admin("raise the threshold", |device| device.set_feature(id, before))?;
+        self.admin("raise the threshold", |device| {
+            device.set_feature(id, before)
+        })?;
         self.expect_event(AsyncEvent::TEMPERATURE_THRESHOLD)
     }
 
@@ -398,7 +410,9 @@ impl World<'_> {
                 let reads = u128::from(before.reads)..=after.reads.into();
                 let writes = u128::from(before.writes)..=after.writes.into();
                 if !reads.contains(&log.host_reads) || !writes.contains(&log.host_writes) {
-                    return Err(Caught::world("SMART does not tell what the controller counted"));
+                    return Err(Caught::world(
+                        "SMART does not tell what the controller counted",
+                    ));
                 }
             }
             page => {
@@ -407,7 +421,8 @@ impl World<'_> {
                     device.read_log(page, NamespaceId::NONE, false, &mut bytes)
                 })?;
                 let words = bytes.chunks_exact(4).map(|word| {
-                    word.try_into().map_or(0, |word: [u8; 4]| u32::from_le_bytes(word))
+                    word.try_into()
+                        .map_or(0, |word: [u8; 4]| u32::from_le_bytes(word))
                 });
                 let found: Vec<u32> = words.take_while(|&id| id != 0).collect();
                 let wanted: Vec<u32> = core::mem::take(&mut self.changed).into_iter().collect();
@@ -512,7 +527,9 @@ impl World<'_> {
             0 => {
                 let wanted = u32::from(self.random.chance(500));
                 let id = feature_id::VOLATILE_WRITE_CACHE;
-                self.admin("set the write cache", |device| device.set_feature(id, wanted))?;
+                self.admin("set the write cache", |device| {
+                    device.set_feature(id, wanted)
+                })?;
                 let found = self.admin("get the write cache", |device| {
                     device.feature(id, NamespaceId::NONE)
                 })?;

@@ -6,9 +6,8 @@ use std::collections::BTreeSet;
 use controller::{Config, Counters, NamespaceConfig};
 use driver::{Busy, Device, Done, DriverError, IoBuffer, Link, Options};
 use local::Blueprint;
-use mem::{Backing, DmaBuffer};
 use media::RamMedia;
-use spec::nvme::Status;
+use mem::{Backing, DmaBuffer};
 use spec::{BlockCount, NamespaceId};
 
 use crate::accounts::Accounts;
@@ -44,11 +43,11 @@ pub struct World<'t> {
     /// Namespaces that changed since their log page was read.
     pub(crate) changed: BTreeSet<u32>,
     pub(crate) troubles: u64,
-    oracle: Oracle,
+    pub(crate) oracle: Oracle,
     trace: &'t mut Trace,
     edge: DmaBuffer,
     next_ticket: u64,
-    bytes: Vec<u8>,
+    pub(crate) bytes: Vec<u8>,
 }
 
 /// A device of this plan, opened, on virtual time.
@@ -94,7 +93,9 @@ pub(crate) fn open_device(
         }
     }
     if device.namespaces().len() != plan.namespaces.len() {
-        return Err(Caught::world("bring-up found other namespaces than are attached"));
+        return Err(Caught::world(
+            "bring-up found other namespaces than are attached",
+        ));
     }
     Ok(device)
 }
@@ -358,6 +359,11 @@ impl<'t> World<'t> {
         for one in &done[..count] {
             self.complete(index, one)?;
         }
+        if self.lanes[index].overrun {
+            return Err(Caught::world(format!(
+                "lane {index}: the controller posted more completions than the queue had room for"
+            )));
+        }
         let bogus = self.lanes[index].pair.counters().bogus_completions;
         if bogus > 0 {
             return Err(Caught::world(format!(
@@ -365,119 +371,6 @@ impl<'t> World<'t> {
             )));
         }
         Ok(())
-    }
-
-    /// Checks the answer to one command.
-    fn complete(&mut self, index: usize, done: &Done) -> Result<(), Caught> {
-        let ticket = done.tag;
-        let status = done.status;
-        self.note(Event::Ended {
-            lane: index,
-            ticket,
-            status,
-        });
-        let Some(flight) = self.lanes[index].flights.remove(&ticket) else {
-            return Err(Caught::world(format!(
-                "lane {index}: command {ticket} completed and is not in flight"
-            )));
-        };
-        if done.result != 0 {
-            return Err(Caught::world(format!(
-                "command {ticket}: dword 0 of the completion is {}",
-                done.result
-            )));
-        }
-        if !self.lanes[index].guards_hold(flight.buffer) {
-            return Err(Caught::world(format!(
-                "command {ticket}: the controller wrote beside the buffer"
-            )));
-        }
-        let moved = self.moved_bytes(&flight);
-        self.accounts
-            .answered(flight.kind, status.is_success(), moved);
-        self.judge(index, ticket, &flight, status)?;
-        self.lanes[index].give_buffer(flight.buffer);
-        Ok(())
-    }
-
-    /// Bytes that the controller counts for a command: none if it was refused.
-    fn moved_bytes(&self, flight: &Flight) -> Option<u64> {
-        let namespace = self.plan.namespace(flight.namespace)?;
-        let right = flight.refused.is_none() && flight.kind.moves_blocks();
-        right.then_some(flight.count << namespace.block_size.shift())
-    }
-
-    /// Whether a command was answered as it had to be, with the data that it had to have.
-    fn judge(
-        &mut self,
-        index: usize,
-        ticket: u64,
-        flight: &Flight,
-        status: Status,
-    ) -> Result<(), Caught> {
-        let kind = flight.kind;
-        if let Some(wanted) = flight.refused {
-            if !is_same(status, wanted) {
-                return Err(Caught::world(format!(
-                    "command {ticket} ({kind}) had to be refused ({wanted}), but: {status}"
-                )));
-            }
-            if kind == Kind::Read && !self.lanes[index].is_untouched(flight.buffer) {
-                return Err(Caught::world(format!(
-                    "command {ticket} was refused, but its buffer was written to"
-                )));
-            }
-            return Ok(());
-        }
-        let success = status.is_success();
-        if success {
-            return self.judge_success(index, ticket, flight);
-        }
-        if kind == Kind::Compare && is_same(status, Status::COMPARE_FAILURE) {
-            return self
-                .oracle
-                .compare_differed(ticket, &flight.wanted)
-                .map_err(Caught::oracle);
-        }
-        let fails = self.plan.faults.failing > 0;
-        let fair = kind.media_error().is_some_and(|error| is_same(status, error));
-        self.oracle.write_ended(ticket, false);
-        self.oracle.read_given_up(ticket);
-        match fails && fair {
-            true => Ok(()),
-            false => Err(Caught::world(format!(
-                "command {ticket} ({kind}) had to succeed, but: {status}"
-            ))),
-        }
-    }
-
-    fn judge_success(&mut self, index: usize, ticket: u64, flight: &Flight) -> Result<(), Caught> {
-        match flight.kind {
-            Kind::Read => {
-                let found = self.stamps_of(index, flight).map_err(Caught::oracle)?;
-                let seen = self.oracle.read_ended(ticket, &found);
-                seen.map_err(Caught::oracle)
-            }
-            Kind::Compare => {
-                let seen = self.oracle.read_ended(ticket, &flight.wanted);
-                seen.map_err(Caught::oracle)
-            }
-            _ => {
-                self.oracle.write_ended(ticket, true);
-                Ok(())
-            }
-        }
-    }
-
-    /// The stamps of the blocks that a read returned.
-    fn stamps_of(&mut self, index: usize, flight: &Flight) -> Result<Vec<Stamp>, String> {
-        self.lanes[index].read_buffer(flight.buffer, &mut self.bytes);
-        let block_bytes = self.bytes.len() / flight.count as usize;
-        let blocks = self.bytes.chunks_exact(block_bytes);
-        (flight.at..)
-            .zip(blocks)
-            .map(|(lba, block)| stamp::check(block, flight.namespace, lba))
-            .collect()
     }
 
     /// Waits until nothing is in flight, and compares the books.
@@ -501,7 +394,9 @@ impl<'t> World<'t> {
             }
         }
         if self.oracle.under_way() > 0 || self.lanes.iter().any(|lane| !lane.flights.is_empty()) {
-            return Err(Caught::world("the books hold a command that no queue pair holds"));
+            return Err(Caught::world(
+                "the books hold a command that no queue pair holds",
+            ));
         }
         self.audit()
     }
@@ -515,7 +410,8 @@ impl<'t> World<'t> {
                 counters.commands, counters.admin_commands
             )));
         }
-        self.accounts.audit(counters, self.device.admin_counters())?;
+        self.accounts
+            .audit(counters, self.device.admin_counters())?;
         self.note(Event::Quiet);
         Ok(())
     }
@@ -613,16 +509,24 @@ impl<'t> World<'t> {
     }
 
     fn make_lane(&mut self, index: usize, depth: u32) -> Result<Lane, Caught> {
-        let pair = self.admin("create a queue pair", |device| device.create_queue_pair(depth))?;
+        let pair = self.admin("create a queue pair", |device| {
+            device.create_queue_pair(depth)
+        })?;
         let link = self.device.link_mut();
-        let submission = link.latest()[0].window().clone();
+        let [submission, completion] = [0, 1].map(|queue| link.latest()[queue].window().clone());
         let doorbells = link.doorbells();
         let transfer_bytes_max = self.plan.transfer_bytes_max();
         let arena = self.admin("allocate", |device| {
             device.allocate(arena_bytes(depth, transfer_bytes_max))
         })?;
         self.note(Event::Created { lane: index, depth });
-        Ok(Lane::new(pair, &submission, &doorbells, arena, transfer_bytes_max))
+        Ok(Lane::new(
+            pair,
+            (&submission, &completion),
+            &doorbells,
+            arena,
+            transfer_bytes_max,
+        ))
     }
 }
 
@@ -654,9 +558,4 @@ fn place(lane: &Lane, buffer: Buffer, draft: &Draft, edge: &DmaBuffer) -> IoBuff
             IoBuffer::new(end - half + half % 4, len)
         }
     }
-}
-
-/// Whether two statuses say the same; the bits beside the codes are advice.
-pub(crate) fn is_same(a: Status, b: Status) -> bool {
-    (a.sct(), a.sc()) == (b.sct(), b.sc())
 }

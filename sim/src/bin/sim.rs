@@ -41,7 +41,12 @@ struct Arguments {
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let first = arguments.seed.or(arguments.from).unwrap_or(0);
-    match (arguments.canary, arguments.plant, arguments.seed, arguments.seeds) {
+    match (
+        arguments.canary,
+        arguments.plant,
+        arguments.seed,
+        arguments.seeds,
+    ) {
         (true, ..) => canary(),
         (_, plant, Some(seed), None) => replay(seed, plant),
         (_, Some(plant), _, seeds) => search(plant, first, seeds.unwrap_or(SEARCH_SEEDS)),
@@ -157,19 +162,29 @@ fn search(plant: Plant, first: u64, count: u64) -> ExitCode {
         };
         say(&failure.to_string());
         if failure.alarm == Alarm::Oracle {
-            say(&format!("the planted bug ({plant}) was caught after {} seeds", done + 1));
+            say(&format!(
+                "the planted bug ({plant}) was caught after {} seeds",
+                done + 1
+            ));
             return ExitCode::SUCCESS;
         }
         say("this is not the planted bug");
         return ExitCode::FAILURE;
     }
-    say(&format!("the planted bug ({plant}) was not caught in {count} seeds"));
+    say(&format!(
+        "the planted bug ({plant}) was not caught in {count} seeds"
+    ));
     ExitCode::FAILURE
 }
 
 fn canary() -> ExitCode {
     match sim::run(CANARY_SEED, options(Some(CANARY_PLANT))) {
-        Err(failure @ Failure { alarm: Alarm::Oracle, .. }) => {
+        Err(
+            failure @ Failure {
+                alarm: Alarm::Oracle,
+                ..
+            },
+        ) => {
             say(&failure.to_string());
             say("the canary is red, as it must be");
             ExitCode::SUCCESS
