@@ -31,7 +31,8 @@ impl MappedWords {
     }
 }
 
-impl Words for MappedWords {
+// SAFETY: the window's words lie in a region that stays as it is; a view has the same start and count.
+unsafe impl Words for MappedWords {
     type View<'v> = WordsView<'v>;
 
     #[inline(always)]
@@ -119,7 +120,8 @@ impl WordsView<'_> {
     }
 }
 
-impl Words for WordsView<'_> {
+// SAFETY: as for the `MappedWords` that it was taken from; a view of it is itself.
+unsafe impl Words for WordsView<'_> {
     type View<'v>
         = Self
     where

@@ -9,8 +9,13 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering};
 /// the size once, when they are made, and compute every index themselves.
 ///
 /// # Panics
-/// Every access panics if its index is not below [`word_count`](Words::word_count).
-pub trait Words {
+/// Every checked access panics if its index is not below [`word_count`](Words::word_count).
+///
+/// # Safety
+/// Rings check a queue's memory once and then reach it unchecked, so an implementation keeps two promises: the accesses are
+/// valid for every index below `word_count()`, which never becomes less; and a [`view`](Words::view) has the same words, as
+/// many of them.
+pub unsafe trait Words {
     /// The words as a value that fits into registers. What is held behind a reference must be read again
     /// after every access to shared memory; a view need not.
     type View<'v>: Words + Copy
@@ -115,7 +120,8 @@ pub trait Register32 {
     fn store_release(&self, value: u32);
 }
 
-impl<W: Words> Words for &W {
+// SAFETY: everything is the referent's, which keeps the promises.
+unsafe impl<W: Words> Words for &W {
     type View<'v>
         = W::View<'v>
     where
@@ -221,7 +227,8 @@ impl HeapWords {
     }
 }
 
-impl Words for HeapWords {
+// SAFETY: every access goes through the slice's own check, its length never changes, and a view is the words themselves.
+unsafe impl Words for HeapWords {
     type View<'v>
         = &'v Self
     where

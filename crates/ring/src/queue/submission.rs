@@ -243,10 +243,15 @@ impl<W: Words> fmt::Debug for SubmissionSlot<'_, W> {
 impl<W: Words> SubmissionSlot<'_, W> {
     /// Reads one of its eight words. The host may change it at any time: whoever looks twice may see
     /// two values, so each word is read once and the value kept.
+    ///
+    /// # Panics
+    /// If `word` is 8 or more.
     #[inline(always)]
     pub fn word(&self, word: usize) -> u64 {
+        // Callers name a constant, and then nothing of this is left.
+        assert!(word < SUBMISSION_ENTRY_WORDS, "an entry has eight words");
         let slot = self.slot as usize;
-        // SAFETY: the slot is below the depth, and `check` saw memory for so many entries.
+        // SAFETY: the slot is below the depth, `check` saw memory for so many entries, and the word was just checked.
         unsafe {
             self.words
                 .load_word_unchecked::<SUBMISSION_ENTRY_WORDS>(slot, word)

@@ -55,7 +55,8 @@ impl Shared {
     }
 }
 
-impl Words for Shared {
+// SAFETY: every access goes through the vector's own check, its length never changes, and a view is the words themselves.
+unsafe impl Words for Shared {
     type View<'v>
         = &'v Self
     where
