@@ -63,10 +63,14 @@ impl Controller {
 
     /// Entries that the admin completion queue has room for, exact up to `wanted`.
     pub(crate) fn admin_room(&mut self, wanted: u32) -> u32 {
-        match self.queues.completions.first_mut() {
-            Some(Some(queue)) => queue.room(wanted).0,
-            _ => 0,
+        let Some(Some(queue)) = self.queues.completions.first_mut() else {
+            return 0;
+        };
+        let (room, bad_head) = queue.room(wanted);
+        if bad_head {
+            self.report_doorbell();
         }
+        room
     }
 
     /// Completes an admin command that was parked. The caller saw room.

@@ -93,12 +93,11 @@ impl Flights {
         self.free.len() != self.slots.len()
     }
 
-    /// How many shutdown flushes are in flight.
-    pub(crate) fn shutdowns(&self) -> usize {
+    /// Whether anybody waits for a flight: a command, or a shutdown for its flushes.
+    pub(crate) fn awaited(&self) -> bool {
         self.slots
             .iter()
-            .filter(|slot| slot.pieces > 0 && slot.owner == Owner::Shutdown)
-            .count()
+            .any(|slot| slot.pieces > 0 && slot.owner != Owner::Nobody)
     }
 
     /// Disowns the flights of one submission queue, naming each command.

@@ -281,7 +281,7 @@ impl Controller {
             self.flush_for_shutdown();
             self.registers.set_shutdown(Shutdown::Flushing);
         }
-        if self.registers.shutdown() == Shutdown::Flushing && self.flights.shutdowns() == 0 {
+        if self.registers.shutdown() == Shutdown::Flushing && !self.flights.awaited() {
             self.registers.set_shutdown(Shutdown::Complete);
         }
     }

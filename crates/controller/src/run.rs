@@ -68,7 +68,13 @@ pub(crate) fn serve(
             end.answered == list.pieces.len(),
             "a run ended early for no reason"
         ),
-        Some(_) => list.cut(end.answered + 1),
+        Some(_) => {
+            assert!(
+                end.answered < list.pieces.len(),
+                "a run ended behind its last piece"
+            );
+            list.cut(end.answered + 1);
+        }
     }
     list.totals.add_to(counters);
     let taken = list.pieces.len() as u32;
