@@ -19,6 +19,9 @@ pub const PROFILE_LETTERS_MAX: usize = 64;
 /// Bytes that the demo copies through its drive of 1 GiB at most: the drive, less room for an unaligned beginning.
 pub const DEMO_FILE_BYTES_MAX: u64 = (1 << 30) - (1 << 20);
 
+/// Bytes of a report that `bench diff` reads at most: a thousand repeats take less than a tenth of it.
+pub const REPORT_FILE_BYTES_MAX: u64 = 64 << 20;
+
 /// Bytes read of one file under /proc or /sys at most: the largest, cpuinfo, takes about 2 KiB for each CPU.
 pub const PROBE_FILE_BYTES_MAX: u64 = 8 << 20;
 

@@ -77,6 +77,14 @@ pub enum RunError {
         /// The first status.
         first: String,
     },
+    /// Reading everything back after the measurement failed, so that nobody can say whether the data is right.
+    #[error("{count} commands failed while the working set was read back, the first with: {first}")]
+    ReadBack {
+        /// Commands that failed.
+        count: u64,
+        /// The first status.
+        first: String,
+    },
 }
 
 /// An open loop that could not keep its schedule and stopped offering.
@@ -498,7 +506,7 @@ pub fn run_job<Q: Queue + Send, T: Turn + Send>(
         on_threads(workers, &progress, &mut sampler(), &work, &mut |sample| {
             observe(Event::Preparing(sample));
         })?;
-        refuse_failures(workers)?;
+        refuse_failures(workers, |count, first| RunError::Prepare { count, first })?;
     }
     for repeat in 0..job.repeats {
         progress.iter().for_each(Progress::clear);
@@ -517,6 +525,7 @@ pub fn run_job<Q: Queue + Send, T: Turn + Send>(
         on_threads(workers, &progress, &mut sampler(), &work, &mut |sample| {
             observe(Event::ReadingBack(sample));
         })?;
+        refuse_failures(workers, |count, first| RunError::ReadBack { count, first })?;
         let mut verified = Verified::default();
         for lane in workers.iter_mut().flat_map(|worker| &mut worker.lanes) {
             verified.add(&lane.take_verified());
@@ -526,7 +535,11 @@ pub fn run_job<Q: Queue + Send, T: Turn + Send>(
     Ok(run)
 }
 
-fn refuse_failures<Q: Queue, T>(workers: &mut [Worker<Q, T>]) -> Result<(), RunError> {
+/// Makes an error of the failures since they were last looked at.
+fn refuse_failures<Q: Queue, T>(
+    workers: &mut [Worker<Q, T>],
+    error: fn(u64, String) -> RunError,
+) -> Result<(), RunError> {
     let mut count = 0;
     let mut first = None;
     for lane in workers.iter_mut().flat_map(|worker| &mut worker.lanes) {
@@ -536,10 +549,7 @@ fn refuse_failures<Q: Queue, T>(workers: &mut [Worker<Q, T>]) -> Result<(), RunE
     }
     match first {
         None => Ok(()),
-        Some(status) => Err(RunError::Prepare {
-            count,
-            first: status.to_string(),
-        }),
+        Some(status) => Err(error(count, status.to_string())),
     }
 }
 

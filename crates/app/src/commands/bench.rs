@@ -8,6 +8,7 @@ pub(crate) mod live;
 mod rig;
 
 use std::io::Write;
+use std::path::PathBuf;
 
 use bench::clock::Clock;
 use bench::report::{Circumstances, DeviceFacts, Report};
@@ -44,6 +45,12 @@ fn measure(wanted: &MeasureArguments, out: &mut dyn Write) -> Result<Exit, Failu
     let job = wanted.job()?;
     files::check_folder(wanted.json.as_deref())?;
     files::check_folder(wanted.series.as_deref())?;
+    let stdout = |path: &Option<PathBuf>| path.as_deref().is_some_and(files::is_stdout);
+    if stdout(&wanted.json) && stdout(&wanted.series) {
+        return Err(Failure::usage(anyhow::anyhow!(
+            "--series: \"-\" is not possible; allowed: a file, since --json prints to the standard output already"
+        )));
+    }
     let mut live = Live::new(job.repeats);
     let report = report(device, &job, wanted.nsid, &mut live)?;
     if let Some(path) = &wanted.series {

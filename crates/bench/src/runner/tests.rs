@@ -26,6 +26,8 @@ enum Fault {
     SkipRead(u64),
     /// Every n-th command fails.
     Fail(u64),
+    /// The n-th read fails.
+    FailRead(u64),
     /// At most n commands complete per poll.
     Slow(usize),
 }
@@ -69,6 +71,9 @@ impl Shuffler {
             } else {
                 Status::UNRECOVERED_READ_ERROR
             };
+        }
+        if !command.write && self.fault == Fault::FailRead(number) {
+            return Status::UNRECOVERED_READ_ERROR;
         }
         let start = (command.lba * u64::from(BLOCK)) as usize;
         let bytes = (command.blocks * BLOCK) as usize;
@@ -348,6 +353,18 @@ fn failed_commands_are_counted_and_their_content_is_not_guessed() {
     let error = run_job(&mut workers, &job, &plan, &Clock::monotonic(), &mut |_| {}).unwrap_err();
     assert!(
         matches!(error, RunError::Prepare { count: 6, .. }),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_read_back_that_fails_is_no_proof_of_right_data() {
+    // Nothing but the pass at the end reads.
+    let job = verified(Pattern::RandWrite, 10);
+    let (plan, mut workers) = workers(&job, 64, Fault::FailRead(5));
+    let error = run_job(&mut workers, &job, &plan, &Clock::monotonic(), &mut |_| {}).unwrap_err();
+    assert!(
+        matches!(error, RunError::ReadBack { count: 1, .. }),
         "{error}"
     );
 }

@@ -122,8 +122,8 @@ pub(super) struct MeasureArguments {
     seed: u64,
 
     /// How often to measure; spread and intervals come from repeats
-    #[arg(long, value_name = "N", default_value_t = 3, alias = "repeats")]
-    repeat: u32,
+    #[arg(long, value_name = "N", default_value_t = 3, alias = "repeat")]
+    repeats: u32,
 
     /// Namespace to work on, 1 to the URI's ns
     #[arg(long, value_name = "ID", default_value_t = 1)]
@@ -169,7 +169,7 @@ impl MeasureArguments {
             timestamps: self.timestamps,
             verify: self.verify,
             seed: self.seed,
-            repeats: self.repeat,
+            repeats: self.repeats,
         };
         job.check().map_err(|error| refuse(&error))?;
         Ok(job)

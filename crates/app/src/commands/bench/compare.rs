@@ -14,8 +14,8 @@ use crate::failure::{Exit, Failure};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Example:
-  dataplane-emu bench ram:1G --repeat 10 --json before.json
-  dataplane-emu bench ram:1G --repeat 10 --json after.json
+  dataplane-emu bench ram:1G --repeats 10 --json before.json
+  dataplane-emu bench ram:1G --repeats 10 --json after.json
   dataplane-emu bench diff before.json after.json
 
 Exit code 1 when any figure is slower, 2 when the reports are about different work.")]

@@ -1,12 +1,14 @@
 //! The files that `bench` reads and writes.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io::{self, Read as _, Write};
 use std::path::Path;
 
 use anyhow::anyhow;
 
 use crate::failure::Failure;
+use crate::limits;
+use crate::size::Size;
 
 /// Whether a path means the standard output.
 pub(super) fn is_stdout(path: &Path) -> bool {
@@ -46,7 +48,19 @@ pub(super) fn write(path: &Path, text: &str, out: &mut dyn Write) -> Result<(), 
 
 /// The text of a file.
 pub(super) fn read(path: &Path) -> Result<String, Failure> {
-    fs::read_to_string(path).map_err(|error| refused("read", path, &error))
+    let most = limits::REPORT_FILE_BYTES_MAX;
+    let mut text = String::new();
+    fs::File::open(path)
+        .and_then(|file| file.take(most + 1).read_to_string(&mut text))
+        .map_err(|error| refused("read", path, &error))?;
+    if text.len() as u64 > most {
+        return Err(Failure::usage(anyhow!(
+            "{}: too large; allowed: a report of at most {} bytes",
+            path.display(),
+            Size(most)
+        )));
+    }
+    Ok(text)
 }
 
 fn refused(verb: &str, path: &Path, error: &io::Error) -> Failure {

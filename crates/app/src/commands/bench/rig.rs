@@ -114,7 +114,7 @@ pub(super) fn run_threaded(
 ) -> Result<Measured, Failure> {
     let mut devices: Vec<Device<Threaded>> = Vec::new();
     for number in 0..job.devices {
-        let cpu = core(job, (job.threads + number) as usize);
+        let cpu = controller_core(job, number)?;
         devices.push(device::open_threaded(device, cpu)?);
     }
     let (geometry, plan) = plan(&devices, job, nsid, device.moves_data())?;
@@ -145,6 +145,18 @@ pub(super) fn run_threaded(
 fn core(job: &Job, thread: usize) -> Option<usize> {
     let count = job.core_mask.len();
     (count > 0).then(|| job.core_mask[thread % count])
+}
+
+/// The CPU of a device's controller; refused before anything runs if this process may not use it, since the report names it.
+fn controller_core(job: &Job, number: u32) -> Result<Option<usize>, Failure> {
+    let cpu = core(job, (job.threads + number) as usize);
+    match cpu {
+        Some(core) if !bench::ceiling::placement::allowed().contains(&core) => {
+            let reason = "not among the CPUs of this process".to_owned();
+            Err(Failure::environment(RunError::Pin { core, reason }))
+        }
+        _ => Ok(cpu),
+    }
 }
 
 fn run<T: Turn + Send>(
