@@ -55,7 +55,10 @@ pub fn render(report: &Report) -> String {
         json!(format!("dataplane-emu-{}", report.version)),
     );
     root.insert("timestamp".to_owned(), json!(report.timestamp));
-    root.insert("timestamp_ms".to_owned(), json!(report.timestamp.saturating_mul(1000)));
+    root.insert(
+        "timestamp_ms".to_owned(),
+        json!(report.timestamp.saturating_mul(1000)),
+    );
     root.insert("time".to_owned(), json!(utc(report.timestamp)));
     root.insert("global options".to_owned(), options(report));
     root.insert("jobs".to_owned(), json!([job(report)]));
