@@ -60,17 +60,19 @@ fn walk<'m>(
         if !address.is_multiple_of(8) {
             return Err(Status::INVALID_PRP_OFFSET);
         }
-        let bytes = PAGE - address % PAGE;
+        let page_end = PAGE - address % PAGE;
+        // What lies behind the last entry used is no part of the list, and the host need not have mapped it.
+        let bytes = page_end.min(rest.div_ceil(PAGE) * 8);
         let entries = span(memory, address, bytes)?;
         let mut offset = 0;
         loop {
             let entry = entries.load_u64(offset as usize);
             offset += 8;
-            if offset == bytes && rest > PAGE {
+            if offset == page_end && rest > PAGE {
                 address = entry; // the link to the next page of the list
                 break;
             }
-            if cfg!(fuzz_planted_bug) && offset == bytes && rest == PAGE {
+            if cfg!(fuzz_planted_bug) && offset == page_end && rest == PAGE {
                 address = entry; // taken for a link although it names the one page that is left
                 break;
             }

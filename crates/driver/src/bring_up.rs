@@ -95,6 +95,7 @@ impl<L: Link> Device<L> {
         let configuration = self.link.read_register(register::CC, 4)? as u32;
         let configuration = Configuration::from_bits(configuration);
         if configuration.en() {
+            self.wait_until_enabled()?;
             // The other fields stay: they may only change while the controller is disabled.
             let disabled = configuration.with_en(false).with_shn(0);
             self.link
@@ -102,6 +103,18 @@ impl<L: Link> Device<L> {
         }
         let limit = self.ready_timeout()?;
         self.wait_for_status(Waited::Disabled, limit, |status| !status.rdy())
+    }
+
+    /// Lets CSTS.RDY follow CC.EN, for clearing EN before has undefined results [NVMe Base 2.0 §3.1.3.5 Controller
+    /// Configuration]. A controller that has failed, or is not ready in time, is cleared all the same: nothing else could
+    /// bring it back.
+    fn wait_until_enabled(&mut self) -> Result<(), DriverError> {
+        let limit = self.ready_timeout()?;
+        let followed = |status: ControllerStatus| status.rdy() || status.cfs();
+        match self.wait_for_status(Waited::Disabled, limit, followed) {
+            Err(DriverError::Timeout { .. }) => Ok(()),
+            other => other,
+        }
     }
 
     fn enable(&mut self) -> Result<(), DriverError> {

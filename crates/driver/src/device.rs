@@ -306,9 +306,24 @@ impl<L: Link> Device<L> {
         let entry = submission.emit(command(admin_opcode::CREATE_IO_SQ, NamespaceId::NONE));
         let created = self.execute_with_address(entry, submission.prp1);
         if created.is_err() && !self.failed {
-            self.delete_queue(admin_opcode::DELETE_IO_CQ, id)?;
+            self.take_back_completion_queue(id)?;
         }
         created.map(|_| ())
+    }
+
+    /// Deletes a completion queue that no submission queue uses, which leaves no reason to refuse. A controller that does
+    /// so all the same keeps a queue that nobody owns, and only a reset takes that away.
+    fn take_back_completion_queue(&mut self, id: QueueId) -> Result<(), DriverError> {
+        let deleted = self.delete_queue(admin_opcode::DELETE_IO_CQ, id);
+        let Err(DriverError::Refused { status, .. }) = deleted else {
+            return deleted;
+        };
+        self.failed = true;
+        Err(DriverError::BadAnswer {
+            what: "Delete I/O Completion Queue",
+            wanted: "success, since no submission queue uses it",
+            found: status.to_string(),
+        })
     }
 
     fn delete_queue(&mut self, opcode: u8, id: QueueId) -> Result<(), DriverError> {

@@ -3,15 +3,18 @@
 //! Every mapping sits inside a larger reservation that nobody can read or write, so that a guard
 //! follows it. Hence two regions never touch, and bytes that touch belong to one region; `span.rs`
 //! relies on that when it joins spans. Miri cannot map memory; it uses `mapping_heap.rs` instead.
+//!
+//! A mapping is a part of its reservation that was opened, and never a second one put over it: when
+//! that fails, the kernel may have unmapped the first, and what another thread mapped into the hole
+//! meanwhile would be torn when the reservation is given back.
 
-use core::ffi::c_void;
 use core::ptr::{self, NonNull};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use ring::sync::Ordering;
 use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags};
 use rustix::io::Errno;
-use rustix::mm::{Advice, MapFlags, ProtFlags};
+use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags};
 
 use crate::limits::GUARD_BYTES;
 use crate::pointer::HostPointer;
@@ -34,25 +37,25 @@ pub(crate) struct Mapping {
 impl Mapping {
     /// Maps `len` bytes of zeros; `len` must be a multiple of the backing's page.
     pub(crate) fn new(len: usize, backing: Backing) -> Result<Self, RegionError> {
-        let (reservation, start) = Reservation::new(len, alignment(len, backing))?;
         let file = match backing {
-            Backing::Anonymous => {
-                map_anonymous(start, len, MapFlags::empty())
-                    .map_err(|errno| system("map memory", len, errno))?;
-                None
+            Backing::Memfd => {
+                Some(memfd(len).map_err(|errno| system("create a memory file", len, errno))?)
             }
-            Backing::Memfd => Some(map_memfd(start, len)?),
-            Backing::HugePages2M => {
-                map_anonymous(start, len, MapFlags::HUGETLB | MapFlags::HUGE_2MB)
-                    .map_err(|errno| huge_page_error(len, TWO_MIB, errno))?;
-                None
-            }
-            Backing::HugePages1G => {
-                map_anonymous(start, len, MapFlags::HUGETLB | MapFlags::HUGE_1GB)
-                    .map_err(|errno| huge_page_error(len, ONE_GIB, errno))?;
-                None
-            }
+            _ => None,
         };
+        // Whatever was taken is given back before the error says how much is free.
+        Self::map(len, backing, file).map_err(|errno| match backing {
+            Backing::Anonymous | Backing::Memfd => system("map memory", len, errno),
+            Backing::HugePages2M => huge_page_error(len, TWO_MIB, errno),
+            Backing::HugePages1G => huge_page_error(len, ONE_GIB, errno),
+        })
+    }
+
+    fn map(len: usize, backing: Backing, file: Option<OwnedFd>) -> Result<Self, Errno> {
+        let (reservation, start) = Reservation::new(len, backing, file.as_ref())?;
+        let rights = MprotectFlags::READ | MprotectFlags::WRITE;
+        // SAFETY: the range lies in a reservation of ours that nobody uses yet.
+        unsafe { rustix::mm::mprotect(start.as_ptr().cast(), len, rights) }?;
         let mapping = Self {
             start,
             len,
@@ -60,9 +63,16 @@ impl Mapping {
             file,
             _reservation: reservation,
         };
-        if backing == Backing::Anonymous && len >= TWO_MIB {
-            // A wish: where the kernel has no transparent huge pages, ordinary ones do.
-            let _ = mapping.advise(0, len, Advice::LinuxHugepage);
+        match backing {
+            Backing::Anonymous if len >= TWO_MIB => {
+                // A wish: where the kernel has no transparent huge pages, ordinary ones do.
+                let _ = mapping.advise(0, len, Advice::LinuxHugepage);
+            }
+            Backing::Anonymous | Backing::Memfd => {}
+            // A huge page that is missing when it is touched kills the process; asked for so, it is an error.
+            Backing::HugePages2M | Backing::HugePages1G => {
+                mapping.advise(0, len, Advice::LinuxPopulateWrite)?;
+            }
         }
         Ok(mapping)
     }
@@ -155,22 +165,37 @@ struct Reservation {
 
 impl Reservation {
     /// Reserves room for `len` bytes and a guard; returns it with the first aligned address in it.
-    fn new(len: usize, alignment: usize) -> Result<(Self, HostPointer), RegionError> {
-        let guard = GUARD_BYTES.next_multiple_of(rustix::param::page_size());
-        let total = len + alignment + guard;
-        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
-        // SAFETY: a new mapping at an address of the kernel's choice disturbs nobody.
-        let start = unsafe {
-            rustix::mm::mmap_anonymous(ptr::null_mut(), total, ProtFlags::empty(), flags)
-        }
-        .map_err(|errno| system("reserve address space", total, errno))?;
+    fn new(
+        len: usize,
+        backing: Backing,
+        file: Option<&OwnedFd>,
+    ) -> Result<(Self, HostPointer), Errno> {
+        let page = Mapping::page_bytes(backing);
+        let alignment = alignment(len, backing);
+        // The kernel aligns to the page by itself.
+        let total = len + (alignment - page) + GUARD_BYTES.next_multiple_of(page);
+        let start = match file {
+            // A mapping may go beyond the end of its file; there is the guard, which nobody touches.
+            Some(file) => {
+                let (anywhere, flags) = (ptr::null_mut(), MapFlags::SHARED);
+                // SAFETY: a new mapping at an address of the kernel's choice disturbs nobody.
+                unsafe { rustix::mm::mmap(anywhere, total, ProtFlags::empty(), flags, file, 0) }
+            }
+            None => {
+                let flags = MapFlags::PRIVATE | huge_page_flags(backing);
+                // SAFETY: as above.
+                unsafe {
+                    rustix::mm::mmap_anonymous(ptr::null_mut(), total, ProtFlags::empty(), flags)
+                }
+            }
+        }?;
         let start = NonNull::new(start.cast::<u8>()).expect("the kernel maps nothing at zero");
         let reservation = Self {
             start: HostPointer::new(start),
             len: total,
         };
         let skipped = start.addr().get().next_multiple_of(alignment) - start.addr().get();
-        // SAFETY: `skipped` is less than `alignment`, so `len` and the guard still fit behind it.
+        // SAFETY: `skipped` is at most `alignment - page`, so `len` and the guard still fit behind it.
         let aligned = unsafe { reservation.start.add(skipped) };
         Ok((reservation, aligned))
     }
@@ -192,25 +217,14 @@ fn alignment(len: usize, backing: Backing) -> usize {
     }
 }
 
-/// Maps private memory over a part of a reservation.
-fn map_anonymous(start: HostPointer, len: usize, extra: MapFlags) -> Result<(), Errno> {
-    let flags = MapFlags::PRIVATE | MapFlags::FIXED | extra;
-    let rights = ProtFlags::READ | ProtFlags::WRITE;
-    let start: *mut c_void = start.as_ptr().cast();
-    // SAFETY: the range lies in a reservation of ours that nobody uses yet.
-    unsafe { rustix::mm::mmap_anonymous(start, len, rights, flags) }.map(drop)
-}
-
-/// Maps a new memory file over a part of a reservation.
-fn map_memfd(start: HostPointer, len: usize) -> Result<OwnedFd, RegionError> {
-    let file = memfd(len).map_err(|errno| system("create a memory file", len, errno))?;
-    let flags = MapFlags::SHARED | MapFlags::FIXED;
-    let rights = ProtFlags::READ | ProtFlags::WRITE;
-    let start: *mut c_void = start.as_ptr().cast();
-    // SAFETY: the range lies in a reservation of ours that nobody uses yet.
-    unsafe { rustix::mm::mmap(start, len, rights, flags, &file, 0) }
-        .map_err(|errno| system("map a memory file", len, errno))?;
-    Ok(file)
+/// The guard takes no huge page from the pool: none is set aside before it is touched.
+fn huge_page_flags(backing: Backing) -> MapFlags {
+    let flags = MapFlags::HUGETLB | MapFlags::NORESERVE;
+    match backing {
+        Backing::Anonymous | Backing::Memfd => MapFlags::empty(),
+        Backing::HugePages2M => flags | MapFlags::HUGE_2MB,
+        Backing::HugePages1G => flags | MapFlags::HUGE_1GB,
+    }
 }
 
 /// A memory file whose size is sealed: a peer that gets the descriptor cannot shorten it, which
@@ -239,7 +253,8 @@ fn huge_page_error(len: usize, page_bytes: usize, errno: Errno) -> RegionError {
         .ok()
         .and_then(|text| text.trim().parse().ok());
     match (free, errno) {
-        (Some(found), Errno::NOMEM) => RegionError::HugePages {
+        // Populating says FAULT where touching would have been fatal.
+        (Some(found), Errno::NOMEM | Errno::FAULT) => RegionError::HugePages {
             wanted: len / page_bytes,
             page_kib,
             found,
@@ -247,6 +262,6 @@ fn huge_page_error(len: usize, page_bytes: usize, errno: Errno) -> RegionError {
         (None, Errno::NOMEM | Errno::INVAL | Errno::NODEV | Errno::NOSYS) => {
             RegionError::HugePageSize { page_kib }
         }
-        _ => system("map huge pages", len, errno),
+        _ => system("map huge pages, which needs Linux 5.14", len, errno),
     }
 }

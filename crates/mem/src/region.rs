@@ -15,9 +15,9 @@ pub enum Backing {
     Anonymous,
     /// A memory file of fixed size, whose descriptor other processes can map.
     Memfd,
-    /// Private memory in reserved huge pages of 2 MiB.
+    /// Private memory in reserved huge pages of 2 MiB, all of which are taken at once.
     HugePages2M,
-    /// Private memory in reserved huge pages of 1 GiB.
+    /// Private memory in reserved huge pages of 1 GiB, all of which are taken at once.
     HugePages1G,
 }
 

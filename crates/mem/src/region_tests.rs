@@ -1,5 +1,7 @@
 //! Tests of regions and windows.
 
+use std::collections::VecDeque;
+
 use super::*;
 use crate::limits::GUARD_BYTES;
 
@@ -82,6 +84,74 @@ fn missing_huge_pages_are_named_with_the_remedy() {
     }
 }
 
+#[expect(clippy::print_stderr, reason = "a skipped test says so")]
+fn not_run(reason: &str) {
+    eprintln!("not run: {reason}");
+}
+
+/// Huge pages of 2 MiB that the machine has free.
+fn free_huge_pages() -> usize {
+    let free = "/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages";
+    std::fs::read_to_string(free).map_or(0, |text| text.trim().parse().unwrap())
+}
+
+#[test]
+fn huge_pages_are_aligned_apart_and_given_back_when_there_are_too_few() {
+    const PAGE: usize = 2 << 20;
+    // A refusal takes all of them for a moment.
+    if cfg!(miri) || !(8..=1024).contains(&free_huge_pages()) {
+        return not_run("wanted 8 to 1024 free huge pages of 2 MiB");
+    }
+    let backing = Backing::HugePages2M;
+    let mut regions = [PAGE, 1, 2 * PAGE].map(|len| Region::allocate(len, backing).unwrap());
+    for region in &regions {
+        assert!(region.start().is_aligned_to(PAGE));
+        assert!(region.whole().span(0, region.len()).unwrap().is_all(0));
+        region.whole().fill(0, region.len(), 1).unwrap();
+        region.prefault().unwrap();
+        region.discard(1, region.len() - 1).unwrap();
+        assert!(region.whole().span(0, 1).unwrap().is_all(1));
+    }
+    regions.sort_by_key(|region| region.start().addr());
+    for pair in regions.windows(2) {
+        let end = pair[0].start().addr() + pair[0].len();
+        assert!(pair[1].start().addr() >= end + GUARD_BYTES);
+    }
+    match Region::allocate(1 << 40, backing) {
+        Err(RegionError::HugePages { wanted, found, .. }) => {
+            assert_eq!(wanted, 1 << 19);
+            assert!(found > 0, "what was taken for the refused region is free");
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_refused_region_takes_no_memory_of_other_threads_along() {
+    if cfg!(miri) || free_huge_pages() > 0 {
+        return not_run("a refusal takes huge pages for a moment, and other tests want them");
+    }
+    let check = |region: Region| assert!(region.whole().span(0, 4096).unwrap().is_all(1));
+    std::thread::scope(|scope| {
+        let refusals = scope.spawn(|| {
+            for _ in 0..500 {
+                Region::allocate(1 << 40, Backing::HugePages2M).unwrap_err();
+            }
+        });
+        // Long, so that no small gap takes them but the highest large one, and of a memory file, so that they cost little.
+        let mut regions = VecDeque::new();
+        while !refusals.is_finished() {
+            let region = Region::allocate(LONG, Backing::Memfd).unwrap();
+            region.whole().fill(0, 4096, 1).unwrap();
+            regions.push_back(region);
+            if regions.len() > 32 {
+                regions.pop_front().map(check);
+            }
+        }
+        regions.into_iter().for_each(check);
+    });
+}
+
 #[test]
 fn a_long_anonymous_region_is_aligned_for_huge_pages() {
     if cfg!(miri) {
@@ -121,14 +191,16 @@ fn only_a_memory_file_has_a_descriptor_and_nobody_can_resize_it() {
 
 #[test]
 fn regions_never_touch() {
-    let regions = [(); 8].map(|()| Region::allocate(4096, Backing::Anonymous).unwrap());
-    let mut starts = regions.each_ref().map(|region| region.start().addr());
-    starts.sort_unstable();
-    assert!(
-        starts
-            .windows(2)
-            .all(|pair| pair[1] - pair[0] >= 4096 + GUARD_BYTES)
-    );
+    for backing in backings() {
+        let regions = [(); 8].map(|()| Region::allocate(4096, *backing).unwrap());
+        let mut starts = regions.each_ref().map(|region| region.start().addr());
+        starts.sort_unstable();
+        assert!(
+            starts
+                .windows(2)
+                .all(|pair| pair[1] - pair[0] >= 4096 + GUARD_BYTES)
+        );
+    }
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Physical Region Pages [NVMe Base 2.0 §4.1.1].
 
+use mem::{Backing, Iova, IovaMap, Region, Window};
 use spec::nvme::{Status, SubmissionEntry};
 
 use crate::support::{BASE, BYTES, Host, PAGE, UNMAPPED, pattern, read, write};
@@ -223,6 +224,61 @@ fn a_list_that_links_to_itself_comes_to_an_end() {
         [Status::SUCCESS, Status::INVALID_FIELD].contains(&status),
         "{status}"
     );
+}
+
+/// Gives the controller, in place of all other memory, `data_pages` pages of data at [`BASE`] and, far above, a list: at
+/// address `list` the `entries`, after which nothing is mapped. Queues that exist keep working.
+fn map_a_list_that_ends_early(
+    host: &mut Host,
+    data_pages: u64,
+    list: u64,
+    entries: &[u64],
+) -> Window {
+    let data = Region::allocate((data_pages * PAGE) as usize, Backing::Anonymous).expect("data");
+    let page = Region::allocate(PAGE as usize, Backing::Anonymous).expect("a list page");
+    let offset = (list % PAGE) as usize;
+    let mapped = page
+        .window(offset, entries.len() * 8)
+        .expect("inside the page");
+    for (at, entry) in entries.iter().enumerate() {
+        mapped
+            .write_bytes(at * 8, &entry.to_le_bytes())
+            .expect("inside the window");
+    }
+    let mut map = IovaMap::new();
+    map.insert(Iova::new(BASE), data.whole())
+        .expect("an empty map");
+    map.insert(Iova::new(list), mapped)
+        .expect("far above the data");
+    host.controller.set_memory(map.table());
+    data.whole()
+}
+
+#[test]
+fn memory_of_a_list_page_behind_the_last_entry_used_need_not_be_there() {
+    for offset in [0, 8, 1000, PAGE - 40] {
+        let (mut host, bytes) = filled();
+        let list = UNMAPPED + offset;
+        let entries = [5, 1, 3, 2].map(|at| BASE + at * PAGE);
+        let data = map_a_list_that_ends_early(&mut host, 6, list, &entries);
+        // One page by PRP1 and three and a half by the list.
+        assert_eq!(
+            host.io_status(read(1, 0, 36, BASE, list)),
+            Status::SUCCESS,
+            "offset {offset}"
+        );
+        for (piece, page) in bytes[..36 * 512].chunks(4096).zip([0, 5, 1, 3, 2]) {
+            let mut found = vec![0; piece.len()];
+            data.read_bytes(page * 4096, &mut found).expect("inside");
+            assert!(found == piece, "page {page}, offset {offset}");
+        }
+        let status = host.io_status(read(1, 0, 41, BASE, list));
+        assert_eq!(
+            status,
+            Status::DATA_TRANSFER_ERROR,
+            "a fifth entry is not there"
+        );
+    }
 }
 
 #[test]

@@ -42,6 +42,31 @@ fn a_controller_that_another_host_left_enabled_is_disabled_first() {
 }
 
 #[test]
+fn a_controller_that_is_becoming_ready_is_not_disabled_before_it_is() {
+    let script = Script {
+        found_enabling: true,
+        ..Script::default()
+    };
+    let mut device = open_well(script);
+    assert_eq!(device.namespaces().len(), 1);
+    assert_eq!(device.link_mut().undefined_changes, 0);
+}
+
+#[test]
+fn a_controller_that_fails_while_another_host_enables_it_is_disabled_at_once() {
+    let script = Script {
+        found_enabling: true,
+        enabling: Enabling::Fatal,
+        ..Script::default()
+    };
+    let mut link = crate::Scripted::new(script);
+    link.script.enabling = Enabling::After(0);
+    let mut device = driver::Device::open(link, driver::Options::default()).expect("a reset helps");
+    let waited = device.link_mut().now;
+    assert!(waited < Duration::from_millis(100), "{waited:?}");
+}
+
+#[test]
 fn a_controller_that_never_becomes_ready_is_given_up_after_cap_to() {
     let script = Script {
         enabling: Enabling::Never,

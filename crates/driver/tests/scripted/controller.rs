@@ -13,9 +13,9 @@ use spec::nvme::register::{
     ShutdownStatus,
 };
 use spec::nvme::{
-    AsyncEvent, CompletionEntry, CreateCompletionQueue, GetLogPage, Identify, IdentifyController,
-    IdentifyNamespace, NamespaceIdList, SetFeatures, Status, SubmissionEntry, admin_opcode, cns,
-    feature_id,
+    AsyncEvent, CompletionEntry, CreateCompletionQueue, DeleteQueue, GetLogPage, Identify,
+    IdentifyController, IdentifyNamespace, NamespaceIdList, SetFeatures, Status, SubmissionEntry,
+    admin_opcode, cns, feature_id,
 };
 use spec::{BlockCount, CommandId, NamespaceId, QueueId, Text, ZeroBased};
 
@@ -41,6 +41,8 @@ pub(crate) struct Script {
     pub(crate) sticks_ready: bool,
     /// CC.EN and CSTS.RDY are found set, as some other host left them.
     pub(crate) found_enabled: bool,
+    /// CC.EN is found set, as some other host has just left it, and CSTS.RDY is about to follow as `enabling` says.
+    pub(crate) found_enabling: bool,
     pub(crate) identify: IdentifyController,
     /// Active namespaces. Structures are the caller's, lists are made from the keys.
     pub(crate) namespaces: BTreeMap<u32, IdentifyNamespace>,
@@ -84,6 +86,7 @@ impl Default for Script {
             enabling: Enabling::After(3),
             sticks_ready: false,
             found_enabled: false,
+            found_enabling: false,
             identify,
             namespaces: [(1, namespace(1000, 9))].into(),
             list: None,
@@ -124,6 +127,9 @@ pub(crate) struct Scripted {
     pub(crate) completion_queues: BTreeMap<QueueId, u64>,
     /// Event requests that wait.
     pub(crate) waiting_events: Vec<CommandId>,
+    /// How often CC.EN was changed although CSTS.RDY had not followed the last change and the controller had not failed:
+    /// the results are undefined [NVMe Base 2.0 §3.1.3.5 Controller Configuration].
+    pub(crate) undefined_changes: u32,
     memory: Vec<DmaBuffer>,
     next_iova: u64,
     doorbells: Window,
@@ -146,8 +152,8 @@ impl Scripted {
         let doorbells = Region::allocate(8192, Backing::Anonymous)
             .expect("two pages")
             .whole();
-        let enabled = script.found_enabled;
-        Self {
+        let (enabled, enabling) = (script.found_enabled, script.found_enabling);
+        let mut link = Self {
             script,
             now: Duration::ZERO,
             commands: Vec::new(),
@@ -155,6 +161,7 @@ impl Scripted {
             logs: Vec::new(),
             completion_queues: BTreeMap::new(),
             waiting_events: Vec::new(),
+            undefined_changes: 0,
             memory: Vec::new(),
             next_iova: FIRST_IOVA,
             doorbells,
@@ -168,7 +175,11 @@ impl Scripted {
             tail: 0,
             phase: true,
             ready_in: None,
+        };
+        if enabling {
+            link.configure(Configuration::default().with_en(true));
         }
+        link
     }
 
     /// Sets CSTS.CFS.
@@ -244,6 +255,9 @@ impl Scripted {
         if wanted.shn() != 0 && old.shn() == 0 {
             self.status = self.status.with_shutdown(ShutdownStatus::Complete);
         }
+        if old.en() != wanted.en() && old.en() != self.status.rdy() && !self.status.cfs() {
+            self.undefined_changes += 1;
+        }
         match (old.en(), wanted.en()) {
             (false, true) => match self.script.enabling {
                 Enabling::After(turns) => self.ready_in = Some(turns),
@@ -256,6 +270,7 @@ impl Scripted {
                 self.status = ControllerStatus::default().with_rdy(stuck);
                 (self.head, self.tail, self.phase, self.ready_in) = (0, 0, true, None);
                 self.waiting_events.clear();
+                self.completion_queues.clear();
                 self.doorbells
                     .fill(0, 8, 0)
                     .expect("the admin queue's doorbells");
@@ -320,6 +335,11 @@ impl Scripted {
             admin_opcode::CREATE_IO_CQ => {
                 let create = CreateCompletionQueue::parse(entry);
                 self.completion_queues.insert(create.qid, create.prp1);
+                self.post(entry.cid(), 0, Status::SUCCESS);
+            }
+            admin_opcode::DELETE_IO_CQ => {
+                self.completion_queues
+                    .remove(&DeleteQueue::parse(entry).qid);
                 self.post(entry.cid(), 0, Status::SUCCESS);
             }
             _ => self.post(entry.cid(), 0, Status::SUCCESS),
@@ -400,6 +420,12 @@ impl Link for Scripted {
     }
 
     fn free(&mut self, buffer: DmaBuffer) {
+        let begin = buffer.iova().get();
+        let owned = begin..begin + buffer.len() as u64;
+        assert!(
+            !self.completion_queues.values().any(|at| owned.contains(at)),
+            "the controller may still write to a completion queue that was freed"
+        );
         let at = self
             .memory
             .iter()

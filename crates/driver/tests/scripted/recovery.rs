@@ -1,5 +1,7 @@
 //! A working device whose controller fails, and what becomes of its queue pairs.
 
+use core::time::Duration;
+
 use driver::{BlockDevice, BlockError, BlockOptions, Done, DriverError, QueuePair, Waited, limits};
 use spec::nvme::{Status, admin_opcode};
 use spec::{NamespaceId, Text};
@@ -85,6 +87,75 @@ fn memory_of_a_queue_whose_creation_was_not_answered_is_kept_until_a_reset() {
     );
     device.reset().expect("the script lets it");
     assert_eq!(device.link_mut().allocated, allocated);
+}
+
+/// What a controller answers that creates a completion queue, and then nothing else of the pair, and does not part with it.
+fn refuse_all_but_the_completion_queue(script: &mut Script) {
+    script.refuse = [
+        (admin_opcode::CREATE_IO_SQ, Status::INVALID_QUEUE_SIZE),
+        (admin_opcode::DELETE_IO_CQ, Status::INTERNAL_ERROR),
+    ]
+    .into();
+}
+
+#[test]
+fn a_completion_queue_that_creation_leaves_behind_keeps_its_memory_and_its_identifier_until_a_reset()
+ {
+    let mut device = open_well(Script::default());
+    let allocated = device.link_mut().allocated;
+    refuse_all_but_the_completion_queue(&mut device.link_mut().script);
+    let error = device.create_queue_pair(16).unwrap_err();
+    assert!(matches!(error, DriverError::BadAnswer { .. }), "{error}");
+    assert!(
+        device.link_mut().allocated > allocated,
+        "the controller may write there"
+    );
+    device.link_mut().script.refuse.clear();
+    let again = device.create_queue_pair(16).unwrap_err();
+    assert_eq!(again, DriverError::NeedsReset);
+    device.reset().expect("the script lets it");
+    assert_eq!(device.link_mut().allocated, allocated);
+    let pair = device.create_queue_pair(16).expect("free again");
+    assert_eq!(pair.id().get(), 1);
+}
+
+#[test]
+fn a_completion_queue_that_revival_leaves_behind_keeps_its_memory_until_a_reset() {
+    let mut device = open_well(Script::default());
+    let before = device.link_mut().allocated;
+    let mut pair = device.create_queue_pair(8).expect("granted");
+    let allocated = device.link_mut().allocated;
+    device.reset().expect("the script lets it");
+    refuse_all_but_the_completion_queue(&mut device.link_mut().script);
+    device
+        .revive(&mut pair)
+        .expect_err("no submission queue is created");
+    assert!(device.is_failed());
+    assert_eq!(device.delete_queue_pair(pair), Err(DriverError::NeedsReset));
+    assert_eq!(device.link_mut().allocated, allocated);
+    device.link_mut().script.refuse.clear();
+    device.reset().expect("the script lets it");
+    assert_eq!(device.link_mut().allocated, before);
+}
+
+#[test]
+fn a_pair_whose_deletion_is_refused_keeps_its_memory_and_its_identifier_until_a_reset() {
+    for opcode in [admin_opcode::DELETE_IO_SQ, admin_opcode::DELETE_IO_CQ] {
+        let mut device = open_well(Script::default());
+        let before = device.link_mut().allocated;
+        let pair = device.create_queue_pair(8).expect("granted");
+        let allocated = device.link_mut().allocated;
+        device.link_mut().script.refuse = [(opcode, Status::INTERNAL_ERROR)].into();
+        let refusal = device.delete_queue_pair(pair).unwrap_err();
+        assert!(matches!(refusal, DriverError::Refused { .. }), "{refusal}");
+        assert_eq!(device.link_mut().allocated, allocated);
+        device.link_mut().script.refuse.clear();
+        let other = device.create_queue_pair(8).expect("another is granted");
+        assert_eq!(other.id().get(), 2, "the controller may still have queue 1");
+        device.delete_queue_pair(other).expect("it exists");
+        device.reset().expect("the script lets it");
+        assert_eq!(device.link_mut().allocated, before);
+    }
 }
 
 #[test]
@@ -217,6 +288,23 @@ fn a_reset_that_failed_can_be_tried_again() {
     device.link_mut().script.enabling = Enabling::After(1);
     assert_eq!(device.reset(), Ok(()));
     assert_eq!(device.keep_alive(), Ok(()));
+}
+
+#[test]
+fn a_controller_that_is_not_ready_is_waited_for_before_a_reset_disables_it() {
+    let patience = Duration::from_secs(2); // CAP.TO is 4, in units of 500 ms
+    let mut device = open_well(Script::default());
+    device.link_mut().script.enabling = Enabling::Never;
+    device.reset().unwrap_err();
+    let begin = device.link_mut().now;
+    device.link_mut().script.enabling = Enabling::After(1);
+    // It never gets ready, and is disabled all the same: nothing else could bring it back.
+    device.reset().expect("the script lets it");
+    let waited = device.link_mut().now - begin;
+    assert!(
+        waited >= patience && waited < 2 * patience,
+        "waited {waited:?}"
+    );
 }
 
 #[test]

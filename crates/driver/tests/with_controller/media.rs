@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use ::media::{BlockSize, Media, Operation, Progress, RamMedia, Request, Token};
+use ::media::{BlockSize, Landing, Media, Operation, Progress, RamMedia, Request, Token};
 use mem::{Backing, Span};
 use spec::nvme::Status;
 use spec::{BlockCount, Lba};
@@ -69,9 +69,9 @@ impl Media for Odd {
         }
     }
 
-    fn poll(&mut self, _now: Duration, done: &mut dyn FnMut(Token, Status)) {
+    fn poll(&mut self, _now: Duration, landing: &mut dyn Landing) {
         for (token, status) in self.late.iter_mut().flat_map(|late| late.drain(..).rev()) {
-            done(token, status);
+            landing.answer(token, status);
         }
     }
 }
