@@ -4,7 +4,7 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use controller::{Config, Controller, NamespaceConfig, limits};
-use media::{BlockSize, Media, Progress, RamMedia, Request, Token};
+use media::{BlockSize, Landing, Media, Progress, RamMedia, Request, Token};
 use mem::{Backing, Iova, IovaMap, IovaTable, Region, Span, Window};
 use ring::Register32;
 use ring::sync::{AtomicBool, Ordering};
@@ -83,10 +83,10 @@ impl Media for HeldMedia {
         }
         Progress::Later
     }
-    fn poll(&mut self, _now: Duration, done: &mut dyn FnMut(Token, Status)) {
+    fn poll(&mut self, _now: Duration, landing: &mut dyn Landing) {
         if !self.hold.load(Ordering::Relaxed) {
             for (token, status) in self.waiting.drain(..) {
-                done(token, status);
+                landing.answer(token, status);
             }
         }
     }

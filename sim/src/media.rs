@@ -2,8 +2,8 @@
 
 use core::time::Duration;
 
-use media::{BlockSize, Media, Operation, Progress, RamMedia, Request, Token};
-use mem::Span;
+use media::{BlockSize, Landing, Media, Operation, Progress, RamMedia, Request, Token};
+use mem::{Backing, Region, Span, Window};
 use spec::BlockCount;
 use spec::nvme::Status;
 
@@ -58,7 +58,26 @@ pub struct FaultyMedia {
     plant: Option<Plant>,
     random: Random,
     now: Duration,
-    late: Vec<(Duration, Token, Status)>,
+    late: Vec<Late>,
+    /// What a late request's blocks are moved through.
+    scratch: Window,
+}
+
+/// A request to be answered later.
+#[derive(Debug)]
+struct Late {
+    due: Duration,
+    token: Token,
+    work: Work,
+}
+
+/// What is left to do for a late answer.
+#[derive(Debug)]
+enum Work {
+    /// Nothing: the blocks were dealt with at once.
+    Done(Status),
+    /// Everything: it was only heard, and its data taken.
+    Todo(Request, Vec<u8>),
 }
 
 impl FaultyMedia {
@@ -71,7 +90,34 @@ impl FaultyMedia {
             random,
             now: Duration::ZERO,
             late: Vec::new(),
+            scratch: Region::allocate(SCRATCH_BYTES, Backing::Anonymous)
+                .expect("memory for a simulated medium")
+                .whole(),
         }
+    }
+
+    /// Does now what was put off when it came.
+    fn catch_up(&mut self, late: Late, landing: &mut dyn Landing) {
+        let Late { token, work, .. } = late;
+        let (request, bytes) = match work {
+            Work::Done(status) => return landing.answer(token, status),
+            Work::Todo(request, bytes) => (request, bytes),
+        };
+        let scratch = self.scratch.clone();
+        let moves = !bytes.is_empty();
+        let filled = scratch.write_bytes(0, &bytes);
+        let data = scratch.span(0, bytes.len()).filter(|_| filled.is_ok());
+        let data = data.expect("no command moves more than the scratch holds");
+        let spans: &[Span<'_>] = if moves { &[data] } else { &[] };
+        let mut inner = request;
+        if request.op == Operation::Compare {
+            inner.op = Operation::Read;
+        }
+        let mut status = self.work(token, &inner, spans);
+        if status.is_success() && matches!(request.op, Operation::Read | Operation::Compare) {
+            status = landing.blocks(token, data);
+        }
+        landing.answer(token, status);
     }
 
     fn work(&mut self, token: Token, request: &Request, data: &[Span<'_>]) -> Status {
@@ -94,6 +140,23 @@ impl FaultyMedia {
         }
         failure(request.op)
     }
+}
+
+/// Bytes of the largest transfer that a simulated command asks for, and more.
+const SCRATCH_BYTES: usize = 4 << 20;
+
+/// A copy of the data that a request brings, or zeroes as long as those that it fetches.
+fn taken(op: Operation, data: &[Span<'_>]) -> Vec<u8> {
+    let mut bytes = vec![0; data.iter().map(Span::len).sum()];
+    if op == Operation::Write {
+        let mut rest = bytes.as_mut_slice();
+        for span in data {
+            let (piece, behind) = rest.split_at_mut(span.len());
+            span.read_into(piece);
+            rest = behind;
+        }
+    }
+    bytes
 }
 
 /// How a medium that fails answers an operation.
@@ -121,22 +184,44 @@ impl Media for FaultyMedia {
     }
 
     fn start(&mut self, token: Token, request: &Request, data: &[Span<'_>]) -> Progress {
-        let status = self.work(token, request, data);
-        if !self.random.chance(self.faults.late) {
-            return Progress::Done(status);
+        let is_late = self.random.chance(self.faults.late);
+        if !is_late {
+            return Progress::Done(self.work(token, request, data));
         }
         let delay = Duration::from_micros(self.random.between(1, self.faults.late_us_max));
-        self.late.push((self.now + delay, token, status));
+        let work = if self.random.chance(500) {
+            Work::Done(self.work(token, request, data))
+        } else {
+            Work::Todo(*request, taken(request.op, data))
+        };
+        self.late.push(Late {
+            due: self.now + delay,
+            token,
+            work,
+        });
         Progress::Later
     }
 
-    fn poll(&mut self, now: Duration, done: &mut dyn FnMut(Token, Status)) {
+    fn set_time(&mut self, now: Duration) {
+        self.now = now;
+    }
+
+    /// A drive may hurry or not.
+    fn hurry(&mut self, token: Token) {
+        if self.random.chance(500) {
+            for late in self.late.iter_mut().filter(|late| late.token == token) {
+                late.due = self.now;
+            }
+        }
+    }
+
+    fn poll(&mut self, now: Duration, landing: &mut dyn Landing) {
         self.now = now;
         let mut index = 0;
-        while let Some(&(due, token, status)) = self.late.get(index) {
-            if due <= now {
-                self.late.swap_remove(index);
-                done(token, status);
+        while let Some(late) = self.late.get(index) {
+            if late.due <= now {
+                let late = self.late.swap_remove(index);
+                self.catch_up(late, landing);
             } else {
                 index += 1;
             }

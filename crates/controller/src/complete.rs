@@ -1,13 +1,16 @@
 //! The way back: spending a reservation, and asking for interrupts once per batch.
 
-use spec::nvme::{CompletionEntry, Status};
+use media::{Landing, Token};
+use mem::{IovaTable, Span, SpanList};
+use spec::nvme::{CompletionEntry, Status, io_opcode};
 use spec::{CommandId, QueueId};
 
-use crate::Controller;
+use crate::counters::Counters;
 use crate::flight::{Flights, Owner};
 use crate::limits::VECTORS_MAX;
+use crate::logs::Logs;
 use crate::queues::{CompletionQueue, QueueTable};
-use media::Token;
+use crate::{Controller, prp};
 
 const VECTOR_WORDS: usize = VECTORS_MAX.div_ceil(64) as usize;
 
@@ -99,70 +102,87 @@ impl Controller {
             counters,
             interrupts,
             logs,
+            memory,
             now,
             ..
         } = self;
-        let mut completed = 0;
-        for namespace in namespaces.iter_mut() {
-            namespace.media.poll(*now, &mut |token, status| {
-                if let Some(landed) = land(flights, queues, token, status) {
-                    completed += 1;
-                    if !landed.status.is_success() {
-                        counters.refused += 1;
-                        logs.note_failure(landed.sq, landed.cid, landed.status);
-                    }
-                    if let Some(vector) = landed.vector {
-                        interrupts.add(vector);
-                    }
-                }
-            });
-        }
-        completed
-    }
-
-    /// Aborts what waits on a submission queue that is about to be deleted [NVMe Base 2.0 §3.3.1.3].
-    pub(crate) fn abort_flights(&mut self, sq: u16) {
-        let Self {
+        let mut arrivals = Arrivals {
             queues,
             flights,
+            counters,
             interrupts,
-            ..
-        } = self;
-        flights.disown_queue(sq, |cid| {
-            if let Some(Some(vector)) = spend(queues, sq, cid, Status::ABORTED_SQ_DELETION) {
-                interrupts.add(vector);
-            }
-        });
+            logs,
+            memory,
+            completed: 0,
+        };
+        for namespace in namespaces.slow_mut() {
+            namespace.media.poll(*now, &mut arrivals);
+        }
+        arrivals.completed
+    }
+
+    /// Has media hurry with everything that waits on a submission queue, which is about to go; says whether anything does.
+    pub(crate) fn hurry_queue(&mut self, sq: u16) -> bool {
+        let mut any = false;
+        for (token, _) in self.flights.of_queue(sq) {
+            self.namespaces.hurry(token);
+            any = true;
+        }
+        any
     }
 }
 
-/// A command whose completion was posted after media had answered.
-struct Landed {
-    sq: u16,
-    cid: CommandId,
-    status: Status,
-    /// The interrupt vector to raise.
-    vector: Option<u16>,
+/// What late answers need of the controller.
+struct Arrivals<'c> {
+    queues: &'c mut QueueTable,
+    flights: &'c mut Flights,
+    counters: &'c mut Counters,
+    interrupts: &'c mut Vectors,
+    logs: &'c mut Logs,
+    memory: &'c IovaTable,
+    completed: u32,
 }
 
-/// Notes one answer of media; when it was the command's last, posts its completion.
-fn land(
-    flights: &mut Flights,
-    queues: &mut QueueTable,
-    token: Token,
-    status: Status,
-) -> Option<Landed> {
-    let (owner, status) = flights.land(token, status)?;
-    let Owner::Command { sq, cid } = owner else {
-        return None;
-    };
-    let vector = spend(queues, sq, cid, status)?;
-    Some(Landed {
-        sq,
-        cid,
-        status,
-        vector,
-    })
+impl Landing for Arrivals<'_> {
+    fn blocks(&mut self, token: Token, blocks: Span<'_>) -> Status {
+        // Nobody's blocks go nowhere: the host that asked for them was reset and uses its memory for other things.
+        let Some(Owner::Command { entry, .. }) = self.flights.owner(token) else {
+            return Status::SUCCESS;
+        };
+        let mut host = SpanList::new();
+        if let Err(status) = prp::resolve(self.memory, entry, blocks.len() as u64, &mut host) {
+            return status;
+        }
+        let comparing = entry.opcode() == io_opcode::COMPARE;
+        let mut rest = blocks;
+        for span in host.iter() {
+            let (piece, behind) = rest.split_at(span.len());
+            rest = behind;
+            if !comparing {
+                piece.copy_to(*span);
+            } else if !piece.compare(*span) {
+                return Status::COMPARE_FAILURE;
+            }
+        }
+        Status::SUCCESS
+    }
+
+    /// Notes one answer of media; when it was the command's last, posts its completion.
+    fn answer(&mut self, token: Token, status: Status) {
+        let Some((Owner::Command { sq, entry }, status)) = self.flights.land(token, status) else {
+            return;
+        };
+        if !status.is_success() {
+            self.counters.refused += 1;
+            self.logs.note_refusal(sq, &entry, status);
+        }
+        if let Some(vector) = spend(self.queues, sq, entry.cid(), status) {
+            self.completed += 1;
+            if let Some(vector) = vector {
+                self.interrupts.add(vector);
+            }
+        }
+    }
 }
 
 /// Posts a completion on the reservation that was made when the command was fetched.

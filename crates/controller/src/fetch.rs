@@ -3,7 +3,6 @@
 use core::time::Duration;
 
 use ring::Register32;
-use spec::CommandId;
 use spec::nvme::SubmissionEntry;
 
 use crate::flight::{Flights, Owner};
@@ -41,6 +40,9 @@ impl Controller {
     /// Serves every queue once, a bounded batch each, and everything that time brings.
     pub fn tick(&mut self, now: Duration) -> Turn {
         self.now = now;
+        if !self.namespaces.are_instant() {
+            self.namespaces.set_time(now);
+        }
         let mut turn = Turn::default();
         if self.registers.is_serving() {
             turn.fetched += self.serve_admin();
@@ -210,23 +212,19 @@ fn serve_batch(
             memory: io.memory,
             counters: io.counters,
             logs,
-            token: io.token,
         };
-        let served = run::serve(run, &mut sq.ring, cq, left);
-        left -= served.taken;
-        let (cid, outcome) = match served.late {
-            Some(cid) => (cid, Outcome::LATER),
-            None if served.taken > 0 => continue,
-            None => {
-                left -= 1;
-                serve_one(&mut io, id, sq, logs)
-            }
-        };
+        let taken = run::serve(run, &mut sq.ring, cq, left);
+        left -= taken;
+        if taken > 0 {
+            continue;
+        }
+        left -= 1;
+        let (entry, outcome) = serve_one(&mut io, id, sq, logs);
         match outcome {
-            Outcome::Done(status) => cq.post(id, sq.ring.head(), cid, status, 0),
+            Outcome::Done(status) => cq.post(id, sq.ring.head(), entry.cid(), status, 0),
             Outcome::Later { pieces, status } => {
                 cq.reserved += 1;
-                flights.depart(Owner::Command { sq: id, cid }, pieces.into(), status);
+                flights.depart(Owner::Command { sq: id, entry }, pieces.into(), status);
                 match flights.next() {
                     Some(next) => io.token = next,
                     None => break,
@@ -244,7 +242,7 @@ fn serve_one(
     id: u16,
     sq: &mut SubmissionQueue,
     logs: &mut Logs,
-) -> (CommandId, Outcome) {
+) -> (SubmissionEntry, Outcome) {
     let entry = SubmissionEntry::from_words(sq.ring.take());
     let outcome = io::execute(io, &entry);
     if let Outcome::Done(status) = outcome
@@ -253,5 +251,5 @@ fn serve_one(
         io.counters.refused += 1;
         logs.note_refusal(id, &entry, status);
     }
-    (entry.cid(), outcome)
+    (entry, outcome)
 }

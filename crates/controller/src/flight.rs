@@ -2,7 +2,7 @@
 
 use media::Token;
 use spec::CommandId;
-use spec::nvme::Status;
+use spec::nvme::{Status, SubmissionEntry};
 
 use crate::limits;
 
@@ -13,8 +13,8 @@ pub(crate) enum Owner {
     Command {
         /// The submission queue.
         sq: u16,
-        /// The command.
-        cid: CommandId,
+        /// The command, to find the host's memory when its blocks arrive.
+        entry: SubmissionEntry,
     },
     /// The flush of a shutdown.
     Shutdown,
@@ -100,16 +100,27 @@ impl Flights {
             .any(|slot| slot.pieces > 0 && slot.owner != Owner::Nobody)
     }
 
-    /// Disowns the flights of one submission queue, naming each command.
-    pub(crate) fn disown_queue(&mut self, queue: u16, mut each: impl FnMut(CommandId)) {
-        for slot in self.slots.iter_mut().filter(|slot| slot.pieces > 0) {
-            if let Owner::Command { sq, cid } = slot.owner
-                && sq == queue
-            {
-                slot.owner = Owner::Nobody;
-                each(cid);
-            }
-        }
+    /// Whose a flight is; `None` when the token is not in use.
+    pub(crate) fn owner(&self, token: Token) -> Option<&Owner> {
+        let slot = self.slots.get(token.0 as usize)?;
+        (slot.pieces > 0).then_some(&slot.owner)
+    }
+
+    /// The flights of a submission queue.
+    pub(crate) fn of_queue(&self, queue: u16) -> impl Iterator<Item = (Token, CommandId)> {
+        self.in_the_air()
+            .filter_map(move |(token, owner)| match owner {
+                Owner::Command { sq, entry } if *sq == queue => Some((token, entry.cid())),
+                _ => None,
+            })
+    }
+
+    /// Every flight.
+    pub(crate) fn in_the_air(&self) -> impl Iterator<Item = (Token, &Owner)> {
+        let slots = self.slots.iter().zip(0..);
+        slots
+            .filter(|(slot, _)| slot.pieces > 0)
+            .map(|(slot, index)| (Token(index), &slot.owner))
     }
 
     /// Disowns every flight: the controller was reset.
@@ -130,7 +141,7 @@ mod tests {
         let token = flights.next().expect("empty table");
         let owner = Owner::Command {
             sq: 3,
-            cid: CommandId::new(9),
+            entry: SubmissionEntry::from_words([9; 8]),
         };
         flights.depart(owner, 3, Status::SUCCESS);
         assert!(flights.any());

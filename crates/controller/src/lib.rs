@@ -72,6 +72,7 @@ mod run;
 use core::time::Duration;
 use std::sync::Arc;
 
+use media::MediaCounts;
 use mem::{IovaTable, Window};
 
 pub use complete::Vectors;
@@ -167,6 +168,21 @@ impl Controller {
     /// The configuration that the controller was made with.
     pub fn config(&self) -> &Config {
         &self.config
+    }
+
+    /// Whether every command is answered in the tick that fetched it, whatever the time. If not, ticks should be given a
+    /// fresh time each.
+    pub fn is_instant(&self) -> bool {
+        self.namespaces.are_instant()
+    }
+
+    /// What the media of all namespaces counted.
+    pub fn media_counts(&self) -> MediaCounts {
+        let mut sum = MediaCounts::default();
+        for namespace in self.namespaces.iter() {
+            sum += namespace.media.counts();
+        }
+        sum
     }
 
     /// Whether every namespace moves bytes; if not, figures must say "no data moved".

@@ -94,7 +94,7 @@ impl Controller {
     /// Resets everything that a PCI function reset does: like clearing CC.EN, and the admin queue registers as well.
     pub fn reset(&mut self) {
         self.reset_controller();
-        self.registers.reset_admin_queues();
+        self.registers.reset_function();
     }
 
     /// NVM Subsystem Reset [NVMe Base 2.0 §3.7.1]: the subsystem is this controller.
@@ -134,16 +134,18 @@ impl Controller {
         if asked(wanted.shutdown()) && !asked(old.shutdown()) {
             // Abrupt only says that the host did not tidy up first; what it wrote is worth as much.
             self.registers.set_shutdown(Shutdown::Asked);
+            self.hurry_all();
             self.wake();
         }
     }
 
     fn enable(&mut self, wanted: Configuration) {
         self.registers.failure = None;
-        match self
-            .check_configuration(wanted)
-            .and_then(|()| self.create_admin_queues())
-        {
+        let checked = self.check_configuration(wanted);
+        if checked.is_ok() && self.registers.is_draining() {
+            return; // `end_reset` goes on once media have answered for the last life
+        }
+        match checked.and_then(|()| self.create_admin_queues()) {
             Ok(()) => {
                 self.registers.set_ready();
                 self.wake();
@@ -222,16 +224,33 @@ impl Controller {
         self.registers.set_failed(failure);
     }
 
-    /// What every Controller Level Reset does [NVMe Base 2.0 §3.7.2]. Commands in flight get no completion.
+    /// What every Controller Level Reset does [NVMe Base 2.0 §3.7.2]. Commands in flight get no completion, and CSTS.RDY
+    /// stays 1, or does not become 1 again, until media have answered the last of them: a write of before the reset must
+    /// not fall on what the host writes after it.
     fn reset_controller(&mut self) {
         self.counters.resets += 1;
         self.queues.reset();
+        self.hurry_all();
         self.flights.disown_all();
         self.features.reset(&self.config);
         self.apply_write_cache();
         self.events.reset();
-        self.registers.reset();
+        self.registers.reset(self.flights.any());
         self.take_interrupts();
+    }
+
+    fn hurry_all(&mut self) {
+        for (token, _) in self.flights.in_the_air() {
+            self.namespaces.hurry(token);
+        }
+    }
+
+    /// Ends a reset that waited for media.
+    fn end_reset(&mut self) {
+        self.registers.drained();
+        if self.registers.configuration.en() && self.registers.failure.is_none() {
+            self.enable(self.registers.configuration);
+        }
     }
 
     /// Has the next tick look at what time brings.
@@ -249,6 +268,10 @@ impl Controller {
 
     #[cold]
     fn keep_time_now(&mut self) {
+        if self.registers.is_draining() && !self.flights.any() {
+            self.end_reset();
+        }
+        self.delete_left_queues();
         self.shut_down();
         if self.registers.is_serving() && self.now >= self.features.keep_alive_deadline() {
             self.logs.note_controller_error(Status::KEEP_ALIVE_EXPIRED);
@@ -266,7 +289,8 @@ impl Controller {
             Shutdown::Asked | Shutdown::Flushing
         );
         let serving = self.registers.is_serving();
-        if shutting_down || (serving && self.events.deliverable()) {
+        let leaving = self.registers.is_draining() || !self.queues.leaving.is_empty();
+        if shutting_down || leaving || (serving && self.events.deliverable()) {
             core::time::Duration::ZERO
         } else if serving {
             self.features.keep_alive_deadline()

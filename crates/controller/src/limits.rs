@@ -20,7 +20,7 @@ pub const NAMESPACES_MAX: u32 = 1024;
 
 /// Commands that wait for slow media at most, over all queues. When all are taken, fetching pauses; no command is lost.
 /// Equal to one deepest queue, so that one queue at full depth never pauses.
-pub const FLIGHTS_MAX: u32 = 4096;
+pub const FLIGHTS_MAX: u32 = media::TOKENS_MAX;
 
 /// Commands that one tick takes from one queue at most, so that a full queue cannot starve its neighbours.
 pub const BATCH_MAX: u32 = 128;

@@ -56,19 +56,6 @@ impl Logs {
         });
     }
 
-    /// Notes a command that failed after it had left for media; only its name is still known.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn note_failure(&mut self, sq: u16, cid: CommandId, status: Status) {
-        let sqid = QueueId::new(sq);
-        self.push(ErrorLogEntry {
-            sqid,
-            cid,
-            status: ErrorStatus::new(status),
-            ..Self::blank()
-        });
-    }
-
     /// Notes an error that belongs to no command.
     #[cold]
     pub(crate) fn note_controller_error(&mut self, status: Status) {

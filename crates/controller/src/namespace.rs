@@ -1,6 +1,8 @@
 //! The namespaces of a controller.
 
-use media::{BlockSize, Media, Operation, Request};
+use core::time::Duration;
+
+use media::{BlockSize, Media, Operation, Request, Token};
 use spec::nvme::Status;
 use spec::{BlockCount, Lba, NamespaceId};
 
@@ -14,6 +16,8 @@ pub(crate) struct Namespace {
     pub(crate) media: Box<dyn Media>,
     pub(crate) blocks: u64,
     pub(crate) block_shift: u32,
+    /// Whether its media answer at once, always.
+    pub(crate) instant: bool,
 }
 
 impl Namespace {
@@ -55,6 +59,8 @@ pub(crate) const fn contains(blocks: u64, at: Lba, count: u64) -> bool {
 pub(crate) struct NamespaceTable {
     /// Slot `n` is namespace `n + 1`; its length is the highest identifier in use.
     slots: Vec<Option<Namespace>>,
+    /// Whether all media are.
+    instant: bool,
 }
 
 impl NamespaceTable {
@@ -78,6 +84,7 @@ impl NamespaceTable {
                 id,
                 blocks: media.blocks().get(),
                 block_shift: media.block_size().shift(),
+                instant: media.is_instant(),
                 media,
             };
             if let Some(slot) = slots.get_mut(index)
@@ -86,7 +93,34 @@ impl NamespaceTable {
                 return Err(ConfigError::DuplicateNamespace(id));
             }
         }
-        Ok(Self { slots })
+        let instant = slots.iter().flatten().all(|namespace| namespace.instant);
+        Ok(Self { slots, instant })
+    }
+
+    /// Whether the media of every namespace answer at once, always.
+    #[inline(always)]
+    pub(crate) fn are_instant(&self) -> bool {
+        self.instant
+    }
+
+    /// Those whose media may answer later.
+    pub(crate) fn slow_mut(&mut self) -> impl Iterator<Item = &mut Namespace> {
+        self.iter_mut().filter(|namespace| !namespace.instant)
+    }
+
+    /// Tells media that are not instant the time.
+    #[cold]
+    pub(crate) fn set_time(&mut self, now: Duration) {
+        for namespace in self.slow_mut() {
+            namespace.media.set_time(now);
+        }
+    }
+
+    /// Tells media that nobody waits for a request any more.
+    pub(crate) fn hurry(&mut self, token: Token) {
+        for namespace in self.slow_mut() {
+            namespace.media.hurry(token);
+        }
     }
 
     /// The namespace of an I/O command, or the refusal: never valid is Invalid Namespace or Format, valid but not

@@ -3,6 +3,7 @@
 use mem::{MappedRegister, MappedWords, Window};
 use ring::Register32;
 use ring::queue::{CompletionTail, SubmissionHead};
+use spec::CommandId;
 use spec::nvme::Status;
 
 use crate::limits;
@@ -80,8 +81,10 @@ impl CompletionQueue {
 pub(crate) struct QueueTable {
     pub(crate) submissions: Vec<Option<SubmissionQueue>>,
     pub(crate) completions: Vec<Option<CompletionQueue>>,
-    /// The I/O submission queues that exist, so that a tick visits no others.
+    /// The I/O submission queues that are served, so that a tick visits no others.
     pub(crate) active: Vec<u16>,
+    /// Submission queues that wait for their last command before they go, and the command that deletes each.
+    pub(crate) leaving: Vec<(u16, CommandId)>,
 }
 
 impl QueueTable {
@@ -91,6 +94,7 @@ impl QueueTable {
             submissions: (0..slots).map(|_| None).collect(),
             completions: (0..slots).map(|_| None).collect(),
             active: Vec::with_capacity(slots),
+            leaving: Vec::with_capacity(slots),
         }
     }
 
@@ -178,6 +182,17 @@ impl QueueTable {
         Ok(())
     }
 
+    /// Serves a submission queue no more; it goes once its last command in flight was answered.
+    pub(crate) fn leave(&mut self, id: u16, delete: CommandId) {
+        self.active.retain(|&active| active != id);
+        self.leaving.push((id, delete));
+    }
+
+    /// Whether a submission queue is about to go.
+    pub(crate) fn is_leaving(&self, id: u16) -> bool {
+        self.leaving.iter().any(|&(leaving, _)| leaving == id)
+    }
+
     /// Deletes a submission queue.
     ///
     /// # Errors
@@ -226,6 +241,7 @@ impl QueueTable {
         self.submissions.fill_with(|| None);
         self.completions.fill_with(|| None);
         self.active.clear();
+        self.leaving.clear();
     }
 }
 

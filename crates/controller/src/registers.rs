@@ -43,6 +43,8 @@ pub(crate) struct Registers {
     shutdown: Shutdown,
     /// RDY, no CFS and no shutdown, kept ready for the tick.
     serving: bool,
+    /// A reset waits for media before it shows CSTS.RDY 0.
+    draining: bool,
     /// When the tick has to look at what time brings; zero means at once.
     pub(crate) wake_at: Duration,
     /// Why CSTS.CFS was set last.
@@ -68,6 +70,7 @@ impl Registers {
             admin_completion: 0,
             shutdown: Shutdown::None,
             serving: false,
+            draining: false,
             wake_at: Duration::MAX,
             failure: None,
         }
@@ -100,17 +103,39 @@ impl Registers {
     }
 
     /// What clearing CC.EN resets: all but the admin queue registers, which a host need not write again.
-    /// That an NVM subsystem reset occurred stays visible until the host clears the bit.
-    pub(crate) fn reset(&mut self) {
+    /// That an NVM subsystem reset occurred stays visible until the host clears the bit. While `draining`, CSTS.RDY stays
+    /// as it was, and only [`drained`](Self::drained) clears it.
+    pub(crate) fn reset(&mut self, draining: bool) {
         self.configuration = Configuration::default();
-        self.status = ControllerStatus::default().with_nssro(self.status.nssro());
+        self.status = ControllerStatus::default()
+            .with_nssro(self.status.nssro())
+            .with_rdy(draining && self.status.rdy());
+        self.draining = draining;
         self.interrupt_mask = 0;
-        self.wake_at = Duration::MAX;
+        self.wake_at = if draining {
+            Duration::ZERO
+        } else {
+            Duration::MAX
+        };
         self.set_shutdown(Shutdown::None);
     }
 
-    /// What every other Controller Level Reset resets on top.
-    pub(crate) fn reset_admin_queues(&mut self) {
+    /// Whether a reset still waits for media.
+    pub(crate) fn is_draining(&self) -> bool {
+        self.draining
+    }
+
+    /// The last request of before the reset was answered.
+    pub(crate) fn drained(&mut self) {
+        self.draining = false;
+        self.status = self.status.with_rdy(false);
+        self.refresh();
+    }
+
+    /// What every other Controller Level Reset resets on top. CSTS.RDY is 0 at once, as after power-on.
+    pub(crate) fn reset_function(&mut self) {
+        self.status = self.status.with_rdy(false);
+        self.refresh();
         self.admin_queues = AdminQueueAttributes::default();
         self.admin_submission = 0;
         self.admin_completion = 0;
@@ -127,7 +152,10 @@ impl Registers {
             Shutdown::Complete => ShutdownStatus::Complete,
         };
         self.status = self.status.with_shutdown(shown);
-        self.serving = self.status.rdy() && !self.status.cfs() && self.shutdown == Shutdown::None;
+        self.serving = self.status.rdy()
+            && !self.status.cfs()
+            && !self.draining
+            && self.shutdown == Shutdown::None;
     }
 
     /// Every register up to CRTO, as its bytes stand in BAR0. What is not offered is zero, as is NSSR when read.

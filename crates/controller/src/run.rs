@@ -1,4 +1,4 @@
-//! Runs: plain reads and writes of one page each, on one namespace, that media answer at once. That is most of what a data plane
+//! Runs: plain reads and writes of one page each, on one namespace of instant media. That is most of what a data plane
 //! does, so it is done in three short loops, each with so little to keep in mind that it stays in registers: list the
 //! commands, hand the list to media in one call, post completions.
 //!
@@ -6,7 +6,7 @@
 //! reason why not.
 
 use arrayvec::ArrayVec;
-use media::{Piece, Progress, Token};
+use media::Piece;
 use mem::{IovaTable, MappedWords};
 use ring::queue::{SubmissionHead, SubmissionSlot};
 use spec::nvme::{CompletionEntry, Status, SubmissionEntry, io_opcode};
@@ -26,44 +26,37 @@ pub(crate) struct Run<'c> {
     pub(crate) memory: &'c IovaTable,
     pub(crate) counters: &'c mut Counters,
     pub(crate) logs: &'c mut Logs,
-    pub(crate) token: Token,
-}
-
-/// How a run ended.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Served {
-    /// Commands taken.
-    pub(crate) taken: u32,
-    /// The last one was handed to media that answer it later, under the run's token.
-    pub(crate) late: Option<CommandId>,
 }
 
 /// Serves the run at the head of a submission queue, at most `max` commands, for which the completion queue has room.
+/// Returns how many were taken.
 #[inline(never)]
 pub(crate) fn serve(
     run: Run<'_>,
     sq: &mut SubmissionHead<MappedWords>,
     cq: &mut CompletionQueue,
     max: u32,
-) -> Served {
+) -> u32 {
     let Run {
         queue,
         namespaces,
         memory,
         counters,
         logs,
-        token,
     } = run;
     let Ok(namespace) = namespaces.active(first_word(&sq.first()).nsid()) else {
-        return Served::default();
+        return 0;
     };
+    if !namespace.instant {
+        return 0;
+    }
     let mut list = List::default();
     list.fill(sq, namespace, memory, max);
     if list.pieces.is_empty() {
-        return Served::default();
+        return 0;
     }
-    let end = namespace.media.start_run(token, &list.pieces);
-    match end.stopped_by {
+    let end = namespace.media.start_run(&list.pieces);
+    match end.failed {
         None => assert!(
             end.answered == list.pieces.len(),
             "a run ended early for no reason"
@@ -89,19 +82,13 @@ pub(crate) fn serve(
     }
     let place = completions.end();
     cq.ring.settle(place);
-    let mut served = Served { taken, late: None };
-    if let (Some(progress), Some(entry)) = (end.stopped_by, list.pieces.last().map(entry_of)) {
-        match progress {
-            Progress::Later => served.late = Some(entry.cid()),
-            Progress::Done(status) => {
-                counters.refused += 1;
-                logs.note_refusal(queue, &entry, status);
-                let [word0, word1] = completion(queue, head, entry.cid(), status);
-                cq.ring.post(word0, word1);
-            }
-        }
+    if let (Some(status), Some(entry)) = (end.failed, list.pieces.last().map(entry_of)) {
+        counters.refused += 1;
+        logs.note_refusal(queue, &entry, status);
+        let [word0, word1] = completion(queue, head, entry.cid(), status);
+        cq.ring.post(word0, word1);
     }
-    served
+    taken
 }
 
 /// The words of a completion.

@@ -16,6 +16,7 @@ pub struct Inline {
     memory: HostMemory,
     clock: Clock,
     now: Duration,
+    instant: bool,
 }
 
 impl Inline {
@@ -26,6 +27,7 @@ impl Inline {
     pub fn new(device: Blueprint, clock: Clock) -> Result<Self, LocalError> {
         let (controller, memory) = device.build()?;
         Ok(Self {
+            instant: controller.is_instant(),
             controller,
             memory,
             clock,
@@ -33,9 +35,12 @@ impl Inline {
         })
     }
 
-    /// Gives the controller one turn at the time last read. This is the hot path: no clock is read.
+    /// Gives the controller one turn. This is the hot path: no clock is read, unless media wait for the time.
     #[inline]
     pub fn turn(&mut self) -> Turn {
+        if !self.instant {
+            self.now = (self.clock)();
+        }
         self.controller.tick(self.now)
     }
 

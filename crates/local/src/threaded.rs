@@ -99,9 +99,13 @@ impl Drop for Threaded {
 /// The controller's thread: ticks, and errands between them.
 fn serve(mut controller: Controller, errands: &Receiver<Errand>, clock: Clock) -> Controller {
     let mut idle: u32 = 0;
+    let instant = controller.is_instant();
     loop {
-        let now = clock();
+        let mut now = clock();
         for _ in 0..limits::TICKS_PER_MAIL {
+            if !instant {
+                now = clock();
+            }
             if controller.tick(now).is_idle() {
                 idle += 1;
                 core::hint::spin_loop();

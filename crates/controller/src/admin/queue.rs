@@ -88,14 +88,23 @@ pub(super) fn create_sq(
     Ok(DONE)
 }
 
-/// Delete I/O Submission Queue. Commands that were fetched complete as aborted before the queue is gone.
+/// Delete I/O Submission Queue. Commands that media are at work on are answered before the queue is gone and this command
+/// completes: a write of theirs may take effect until then, and must not after.
 pub(super) fn delete_sq(
     controller: &mut Controller,
     entry: &SubmissionEntry,
 ) -> Result<Answer, Status> {
     let id = DeleteQueue::parse(entry).qid;
-    if id != QueueId::ADMIN && controller.queues.has_submission(id.get()) {
-        controller.abort_flights(id.get());
+    if id == QueueId::ADMIN
+        || !controller.queues.has_submission(id.get())
+        || controller.queues.is_leaving(id.get())
+    {
+        return Err(Status::INVALID_QID);
+    }
+    if controller.hurry_queue(id.get()) {
+        controller.queues.leave(id.get(), entry.cid());
+        controller.wake();
+        return Ok(Answer::Parked);
     }
     controller.queues.delete_sq(id.get())?;
     Ok(DONE)
@@ -112,6 +121,22 @@ pub(super) fn delete_cq(
 }
 
 impl Controller {
+    /// Completes the deletion of each submission queue whose last command was answered.
+    pub(crate) fn delete_left_queues(&mut self) {
+        for at in (0..self.queues.leaving.len()).rev() {
+            let Some(&(id, delete)) = self.queues.leaving.get(at) else {
+                continue;
+            };
+            if self.flights.of_queue(id).next().is_some() || self.admin_room(1) == 0 {
+                continue;
+            }
+            self.queues.leaving.swap_remove(at);
+            let deleted = self.queues.delete_sq(id);
+            let status = deleted.err().unwrap_or(Status::SUCCESS);
+            self.complete_admin(delete, status, 0);
+        }
+    }
+
     /// A queue has two entries at least, so that full and empty differ, and CAP.MQES + 1 at most.
     fn check_size(&self, size: ZeroBased<u16>) -> Result<(), Status> {
         if (2..=self.config.queue_entries).contains(&size.count()) {

@@ -4,7 +4,7 @@ use core::time::Duration;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use controller::Config;
-use media::{BlockSize, Media, Operation, Progress, RamMedia, Request, Token};
+use media::{BlockSize, Landing, Media, Operation, Progress, RamMedia, Request, Token};
 use mem::Span;
 use spec::nvme::{AsyncEvent, ErrorLogEntry, Status, io_opcode, log_id, register};
 use spec::{BlockCount, CommandId, QueueId};
@@ -25,6 +25,8 @@ struct Strict {
     ram: RamMedia,
     tell: Sender<Request>,
     late: Vec<(Token, Status)>,
+    /// Says that it answers at once, and so must not be asked for the late block.
+    instant: bool,
 }
 
 impl Media for Strict {
@@ -45,10 +47,13 @@ impl Media for Strict {
             _ => self.ram.start(token, request, data),
         }
     }
-    fn poll(&mut self, now: Duration, done: &mut dyn FnMut(Token, Status)) {
+    fn is_instant(&self) -> bool {
+        self.instant
+    }
+    fn poll(&mut self, now: Duration, landing: &mut dyn Landing) {
         if now >= SECOND {
             for (token, status) in self.late.drain(..) {
-                done(token, status);
+                landing.answer(token, status);
             }
         }
     }
@@ -56,8 +61,13 @@ impl Media for Strict {
 
 /// A host with one namespace of strict media, queue pair 1 and a page.
 fn host() -> (Host, Receiver<Request>, u64) {
+    host_with(false)
+}
+
+fn host_with(instant: bool) -> (Host, Receiver<Request>, u64) {
     let (tell, told) = channel();
     let media = Strict {
+        instant,
         ram: ram(BlockSize::B512),
         tell,
         late: Vec::new(),
@@ -111,7 +121,13 @@ fn force_unit_access_reaches_media_and_only_where_it_is_asked_for() {
 
 #[test]
 fn a_command_that_media_refuse_in_a_batch_fails_alone_and_stands_in_the_error_log() {
-    let (mut host, told, page) = host();
+    for instant in [true, false] {
+        refuses_one_of_a_batch(instant);
+    }
+}
+
+fn refuses_one_of_a_batch(instant: bool) {
+    let (mut host, told, page) = host_with(instant);
     send_writes(&mut host, page, &[1, BAD, 2, 3]);
     let wanted = [
         (0, Status::SUCCESS),
@@ -227,10 +243,11 @@ fn a_wrong_tail_written_as_a_register_does_not_undo_the_right_one_before_it() {
 fn an_answer_from_before_a_reset_is_no_completion_of_a_queue_created_since() {
     let (mut host, _told, page) = host();
     send_writes(&mut host, page, &[LATE]);
-    host.disable();
+    host.clear_enable();
+    host.now = SECOND;
+    host.ticks(2);
     host.enable();
     host.create_pair(1, 16);
-    host.now = SECOND;
     host.ticks(2);
     assert!(host.reap(1).is_none());
     assert_eq!(host.io_status(read(1, 0, 1, page, 0)), Status::SUCCESS);

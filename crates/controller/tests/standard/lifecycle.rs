@@ -3,12 +3,15 @@
 use core::time::Duration;
 
 use controller::Failure;
+use spec::CommandId;
 use spec::nvme::register::{
     self, AdminQueueAttributes, Configuration, ControllerStatus, NSSR_MAGIC, ShutdownStatus,
 };
-use spec::nvme::{Status, admin_opcode};
+use spec::nvme::{Status, admin_opcode, io_opcode};
 
-use crate::support::{BASE, BYTES, Host, PAGE, UNMAPPED, admin, create_cq, create_sq, read, write};
+use crate::support::{
+    BASE, BYTES, Host, PAGE, UNMAPPED, admin, create_cq, create_sq, read, transfer, write,
+};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -192,16 +195,87 @@ fn commands_in_flight_over_many_resets_do_not_use_up_the_controller() {
         }
         host.ring(1);
         host.ticks(4);
-        host.write(register::CC, 0);
-        host.forget_sq(1);
-        host.forget_cq(1);
+        host.clear_enable();
         host.rewind();
+        assert!(host.csts().rdy(), "media are at work still");
+        host.now = SECOND;
+        host.ticks(2);
         host.enable();
+        host.now = Duration::ZERO;
     }
     host.now = SECOND;
-    host.ticks(2);
     host.create_pair(1, 8);
     assert_eq!(host.io_status(read(1, 0, 1, page, 0)), Status::SUCCESS);
+}
+
+#[test]
+fn a_write_from_before_a_reset_never_falls_on_one_from_after_it() {
+    let mut host = Host::slow(SECOND);
+    host.enable();
+    host.create_pair(1, 8);
+    let (old, new, found) = (
+        host.allocate(PAGE),
+        host.allocate(PAGE),
+        host.allocate(PAGE),
+    );
+    host.put(old, &[1; 512]);
+    host.put(new, &[2; 512]);
+    host.send(1, write(1, 0, 1, old, 0));
+    host.send(1, read(1, 0, 1, found, 0));
+    host.ticks(3);
+    host.clear_enable();
+    host.ticks(3);
+    assert!(host.csts().rdy(), "the old write has not happened yet");
+    // A host that does not wait for CSTS.RDY 0 has to wait all the same.
+    host.prepare();
+    host.write(register::CC, Host::cc().bits());
+    host.send(0, admin(admin_opcode::KEEP_ALIVE, 0));
+    host.ticks(3);
+    assert!(
+        host.reap(0).is_none(),
+        "nothing is served while a reset waits"
+    );
+    host.now = SECOND;
+    host.ticks(3);
+    assert_eq!(
+        host.get(found, 512),
+        [0; 512],
+        "a reset host's memory is its own"
+    );
+    host.clear_enable();
+    host.enable();
+    host.create_pair(1, 8);
+    assert_eq!(host.io_status(write(1, 0, 1, new, 0)), Status::SUCCESS);
+    assert_eq!(host.io_status(read(1, 0, 1, found, 0)), Status::SUCCESS);
+    assert_eq!(host.get(found, 512), [2; 512]);
+}
+
+#[test]
+fn late_media_move_data_by_the_commands_own_addresses_looked_up_anew() {
+    let mut host = Host::slow(SECOND);
+    host.enable();
+    host.create_pair(1, 8);
+    let (data, found) = (host.allocate(2 * PAGE), host.allocate(2 * PAGE));
+    let bytes: Vec<u8> = (0..4096).map(|at| (at / 7) as u8).collect();
+    host.put(data + 2048, &bytes);
+    let compare = |lba| transfer(io_opcode::COMPARE, 1, lba, 8, data + 2048, data + PAGE);
+    let commands = [
+        write(1, 3, 8, data + 2048, data + PAGE),
+        read(1, 3, 8, found + 512, found + PAGE),
+        compare(3),
+        compare(4),
+    ];
+    for (cid, entry) in (0..).zip(commands) {
+        host.send(1, entry.with_cid(CommandId::new(cid)));
+    }
+    host.ticks(2);
+    assert!(host.reap(1).is_none());
+    host.now = SECOND;
+    host.ticks(2);
+    let statuses: Vec<Status> = host.reap_all(1).iter().map(|done| done.status()).collect();
+    let good = Status::SUCCESS;
+    assert_eq!(statuses, [good, good, good, Status::COMPARE_FAILURE]);
+    assert_eq!(host.get(found + 512, 4096), bytes);
 }
 
 #[test]
@@ -265,7 +339,10 @@ fn a_reset_ends_a_shutdown_that_is_occurring() {
     host.enable();
     host.write(register::CC, Host::cc().with_shn(0b01).bits());
     host.ticks(2);
-    host.disable();
+    host.clear_enable();
+    assert_eq!(host.csts().shutdown(), ShutdownStatus::Normal);
+    host.now = SECOND;
+    host.ticks(2);
     host.enable();
     assert_eq!(host.csts().shutdown(), ShutdownStatus::Normal);
     assert_eq!(

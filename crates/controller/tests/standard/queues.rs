@@ -206,7 +206,7 @@ fn a_queue_can_be_created_again_after_it_was_deleted() {
 }
 
 #[test]
-fn deleting_a_submission_queue_aborts_what_it_has_in_flight_first() {
+fn deleting_a_submission_queue_waits_for_what_it_has_in_flight() {
     let mut host = Host::slow(SECOND);
     host.enable();
     host.create_pair(1, 8);
@@ -215,17 +215,34 @@ fn deleting_a_submission_queue_aborts_what_it_has_in_flight_first() {
         host.send(1, read(1, 0, 1, page, 0).with_cid(CommandId::new(cid)));
     }
     host.ticks(3);
-    assert_eq!(host.admin_status(delete_sq(1)), Status::SUCCESS);
-    let aborted = host.reap_all(1);
-    assert_eq!(aborted.len(), 3);
-    assert!(
-        aborted
-            .iter()
-            .all(|done| done.status() == Status::ABORTED_SQ_DELETION)
+    host.send(0, delete_sq(1).with_cid(CommandId::new(77)));
+    host.send(1, flush());
+    host.ticks(3);
+    assert!(host.reap(0).is_none() && host.reap(1).is_none());
+    assert_eq!(
+        host.admin_status(delete_sq(1)),
+        Status::INVALID_QID,
+        "it is going"
+    );
+    assert_eq!(
+        host.admin_status(delete_cq(1)),
+        Status::INVALID_QUEUE_DELETION
     );
     host.now = SECOND;
     host.ticks(3);
-    assert!(host.reap(1).is_none(), "each command completes once");
+    let over = host.reap_all(1);
+    let cids: Vec<u16> = over.iter().map(|done| done.cid().get()).collect();
+    assert_eq!(
+        cids,
+        [0, 1, 2],
+        "each once, and nothing fetched after the deletion"
+    );
+    assert!(over.iter().all(|done| done.status().is_success()));
+    let done = host.reap(0).expect("the deletion is over");
+    assert_eq!(
+        (done.cid(), done.status()),
+        (CommandId::new(77), Status::SUCCESS)
+    );
     assert_eq!(host.admin_status(delete_cq(1)), Status::SUCCESS);
 }
 

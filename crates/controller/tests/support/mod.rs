@@ -2,18 +2,22 @@
 
 #![allow(dead_code, reason = "each test file uses its own part")]
 
+mod slow;
+
 use core::time::Duration;
 use std::collections::BTreeMap;
 
 use controller::{Config, Controller, NamespaceConfig, limits};
-use media::{BlockSize, Media, Progress, RamMedia, Request, Token};
-use mem::{Backing, Iova, IovaMap, Region, Span, Window};
+use media::{BlockSize, Media, RamMedia};
+use mem::{Backing, Iova, IovaMap, Region, Window};
 use ring::{Register32, Words};
 use spec::nvme::register::{
     self, AdminQueueAttributes, CQ_ENTRY_SHIFT, Configuration, ControllerStatus, SQ_ENTRY_SHIFT,
 };
 use spec::nvme::{CompletionEntry, Status, SubmissionEntry, admin_opcode, io_opcode};
 use spec::{BlockCount, CommandId, Lba, NamespaceId, QueueId, ZeroBased};
+
+pub(crate) use slow::SlowMedia;
 
 /// Where the host's memory begins, as the controller addresses it.
 pub(crate) const BASE: u64 = 0x4000_0000;
@@ -59,37 +63,6 @@ struct Completion {
     phase: bool,
 }
 
-/// RAM that answers only from `until` on.
-#[derive(Debug)]
-pub(crate) struct SlowMedia {
-    pub(crate) ram: RamMedia,
-    pub(crate) until: Duration,
-    pub(crate) waiting: Vec<(Token, Status)>,
-}
-
-impl Media for SlowMedia {
-    fn block_size(&self) -> BlockSize {
-        self.ram.block_size()
-    }
-    fn blocks(&self) -> BlockCount {
-        self.ram.blocks()
-    }
-    fn start(&mut self, token: Token, request: &Request, data: &[Span<'_>]) -> Progress {
-        match self.ram.start(token, request, data) {
-            Progress::Done(status) => self.waiting.push((token, status)),
-            Progress::Later => unreachable!("RAM answers at once"),
-        }
-        Progress::Later
-    }
-    fn poll(&mut self, now: Duration, done: &mut dyn FnMut(Token, Status)) {
-        if now >= self.until {
-            for (token, status) in self.waiting.drain(..) {
-                done(token, status);
-            }
-        }
-    }
-}
-
 pub(crate) fn ram(block_size: BlockSize) -> RamMedia {
     RamMedia::new(BlockCount::new(BLOCKS), block_size, Backing::Anonymous).expect("RAM media")
 }
@@ -113,11 +86,7 @@ impl Host {
 
     /// A host beside a controller that answers I/O only from `until` on.
     pub(crate) fn slow(until: Duration) -> Self {
-        let media = SlowMedia {
-            ram: ram(BlockSize::B512),
-            until,
-            waiting: Vec::new(),
-        };
+        let media = SlowMedia::new(until);
         Self::with(Config::default(), vec![namespace(1, media)])
     }
 
@@ -217,10 +186,15 @@ impl Host {
 
     /// Clears CC.EN, as a host that resets the controller, and forgets all queues.
     pub(crate) fn disable(&mut self) {
+        self.clear_enable();
+        assert!(!self.csts().rdy());
+    }
+
+    /// The same, without waiting for CSTS.RDY 0.
+    pub(crate) fn clear_enable(&mut self) {
         self.write(register::CC, Self::cc().with_en(false).bits());
         self.submissions.clear();
         self.completions.clear();
-        assert!(!self.csts().rdy());
     }
 
     // Memory.
@@ -535,7 +509,7 @@ pub(crate) fn get_feature(id: u32, select: u32) -> SubmissionEntry {
     admin(admin_opcode::GET_FEATURES, 0).with_cdw10(id | select << 8)
 }
 
-fn transfer(
+pub(crate) fn transfer(
     opcode: u8,
     nsid: u32,
     slba: u64,
