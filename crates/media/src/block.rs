@@ -40,6 +40,9 @@ impl BlockSize {
     }
 }
 
+/// Tokens are below this: as many requests are in flight at most, so media may index a table by them.
+pub const TOKENS_MAX: u32 = 4096;
+
 /// The caller's name for a request that is answered later. Media give it back untouched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Token(pub u32);
@@ -107,14 +110,54 @@ pub struct Piece<'m> {
 pub struct RunEnd {
     /// Pieces that are over, and well.
     pub answered: usize,
-    /// What became of the piece after them, if it was started: it failed, or is answered later under the run's token.
-    pub stopped_by: Option<Progress>,
+    /// How the piece after them failed, if one did; those behind it were not started.
+    pub failed: Option<Status>,
+}
+
+/// What a medium counted since it was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MediaCounts {
+    /// Reads that touched blocks never written. A drive answers them without looking at its flash, so a figure that
+    /// rests on them flatters.
+    pub unwritten_reads: u64,
+    /// Answers or data that a fault script changed.
+    pub faults: u64,
+    /// Requests that the machine below refused.
+    pub failures: u64,
+    /// Times that everything written was made durable.
+    pub syncs: u64,
+}
+
+impl core::ops::AddAssign for MediaCounts {
+    fn add_assign(&mut self, other: Self) {
+        self.unwritten_reads += other.unwritten_reads;
+        self.faults += other.faults;
+        self.failures += other.failures;
+        self.syncs += other.syncs;
+    }
+}
+
+/// Where late answers go.
+pub trait Landing {
+    /// Hands over the blocks that a Read found, to be moved to the host's memory, or that a Compare found, to be
+    /// compared with it: all of the request's bytes in order. Called at most once for a token, before its answer.
+    ///
+    /// Returns the status to answer with: the host's memory is looked up anew, since the host may have taken it back.
+    fn blocks(&mut self, token: Token, blocks: Span<'_>) -> Status;
+
+    /// The request is over.
+    fn answer(&mut self, token: Token, status: Status);
 }
 
 /// What keeps blocks.
 ///
-/// States of a request: *started* (between `start` and its answer; its token is in use, the host's memory may be read or
-/// written by the media only inside `start`), *answered*. A medium answers every request exactly once.
+/// States of a request: *started* (its token is in use), *answered*. A medium answers every request exactly once, inside
+/// [`start`](Self::start) or through [`poll`](Self::poll), and touches the host's memory nowhere else: a Write's data are
+/// taken inside `start`, a late Read's are handed to [`Landing::blocks`]. So a host that was reset is never written to by a
+/// slow medium.
+///
+/// A token is below [`TOKENS_MAX`] and in use once, except that one Dataset Management command deallocates many ranges
+/// under one token, and each of them is answered.
 pub trait Media: Send + fmt::Debug {
     /// The size of a logical block.
     fn block_size(&self) -> BlockSize;
@@ -125,9 +168,9 @@ pub trait Media: Send + fmt::Debug {
     /// Starts a request on the host's memory `data`.
     fn start(&mut self, token: Token, request: &Request, data: &[Span<'_>]) -> Progress;
 
-    /// Starts pieces in order, as long as each is over at once and well, and says how far it came. One call for a batch:
-    /// media for which calls matter do better than this loop.
-    fn start_run(&mut self, token: Token, pieces: &[Piece<'_>]) -> RunEnd {
+    /// Starts pieces in order, as long as each is over well, and says how far it came. One call for a batch: media for
+    /// which calls matter do better than this loop. Only for [instant](Self::is_instant) media.
+    fn start_run(&mut self, pieces: &[Piece<'_>]) -> RunEnd {
         for (answered, piece) in pieces.iter().enumerate() {
             let op = if piece.write {
                 Operation::Write
@@ -141,23 +184,42 @@ pub trait Media: Send + fmt::Debug {
                 count,
                 fua: false,
             };
-            let progress = self.start(token, &request, &[piece.data]);
-            if progress != Progress::Done(Status::SUCCESS) {
-                return RunEnd {
-                    answered,
-                    stopped_by: Some(progress),
-                };
+            match self.start(Token(0), &request, &[piece.data]) {
+                Progress::Done(Status::SUCCESS) => {}
+                Progress::Done(status) => {
+                    return RunEnd {
+                        answered,
+                        failed: Some(status),
+                    };
+                }
+                Progress::Later => panic!("an instant medium answers inside start"),
             }
         }
         RunEnd {
             answered: pieces.len(),
-            stopped_by: None,
+            failed: None,
         }
     }
 
-    /// Answers requests that [`Progress::Later`] promised and that are over at `now`. Media that answer at once keep this.
-    fn poll(&mut self, now: Duration, done: &mut dyn FnMut(Token, Status)) {
-        let _ = (now, done);
+    /// Whether every request is over inside [`start`](Self::start), whatever the time. Constant for the medium's life.
+    fn is_instant(&self) -> bool {
+        false
+    }
+
+    /// The time, before the requests that come at that time. Not called for instant media.
+    fn set_time(&mut self, now: Duration) {
+        let _ = now;
+    }
+
+    /// Moves requests forward and answers those that are over at `now`.
+    fn poll(&mut self, now: Duration, landing: &mut dyn Landing) {
+        let _ = (now, landing);
+    }
+
+    /// Nobody waits for this request any more: answer it as soon as its effect on the blocks is over, whatever a model or a
+    /// script says. A token that is not in use is ignored.
+    fn hurry(&mut self, token: Token) {
+        let _ = token;
     }
 
     /// Turns the volatile write cache on or off. While it is off, a write is answered only when it is durable. Media whose
@@ -169,5 +231,10 @@ pub trait Media: Send + fmt::Debug {
     /// Whether the medium moves bytes. A figure measured without that must say "no data moved".
     fn moves_data(&self) -> bool {
         true
+    }
+
+    /// What the medium counted since it was made.
+    fn counts(&self) -> MediaCounts {
+        MediaCounts::default()
     }
 }

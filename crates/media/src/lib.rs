@@ -23,7 +23,11 @@
 mod block;
 mod null;
 mod ram;
+mod written;
 
-pub use block::{BlockSize, Media, Operation, Piece, Progress, Request, RunEnd, Token};
+pub use block::{
+    BlockSize, Landing, Media, MediaCounts, Operation, Piece, Progress, Request, RunEnd,
+    TOKENS_MAX, Token,
+};
 pub use null::NullMedia;
 pub use ram::{RamError, RamMedia};

@@ -38,11 +38,15 @@ impl Media for NullMedia {
         Progress::Done(Status::SUCCESS)
     }
 
-    fn start_run(&mut self, _token: Token, pieces: &[Piece<'_>]) -> RunEnd {
+    fn start_run(&mut self, pieces: &[Piece<'_>]) -> RunEnd {
         RunEnd {
             answered: pieces.len(),
-            stopped_by: None,
+            failed: None,
         }
+    }
+
+    fn is_instant(&self) -> bool {
+        true
     }
 
     fn moves_data(&self) -> bool {

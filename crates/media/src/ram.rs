@@ -4,7 +4,8 @@ use mem::{Backing, Region, RegionError, Span, Window};
 use spec::BlockCount;
 use spec::nvme::Status;
 
-use crate::{BlockSize, Media, Operation, Piece, Progress, Request, RunEnd, Token};
+use crate::written::WrittenPages;
+use crate::{BlockSize, Media, MediaCounts, Operation, Piece, Progress, Request, RunEnd, Token};
 
 /// A stretch at least this long is given back to the system instead of being overwritten with zeroes: below, the page
 /// faults that follow cost more than the stores saved.
@@ -42,13 +43,16 @@ impl core::fmt::Display for RamError {
 // The machine's own words are part of ours, so there is no source to print them again.
 impl core::error::Error for RamError {}
 
-/// A medium that keeps its blocks in memory. Sparse: memory that was never written takes no room and reads as zeroes.
+/// A medium that keeps its blocks in memory. Sparse: memory that was never written takes no room and reads as zeroes;
+/// reads that touch a 4 KiB page of which no byte was ever written are counted.
 #[derive(Debug)]
 pub struct RamMedia {
     region: Region,
     bytes: Window,
     blocks: BlockCount,
     block_size: BlockSize,
+    written: WrittenPages,
+    unwritten_reads: u64,
 }
 
 impl RamMedia {
@@ -79,6 +83,8 @@ impl RamMedia {
             bytes,
             blocks,
             block_size,
+            written: WrittenPages::new(len),
+            unwritten_reads: 0,
         })
     }
 
@@ -126,8 +132,28 @@ impl RamMedia {
         true
     }
 
-    fn zero(&self, request: &Request) {
+    /// Keeps account of what was written, and of reads of what was not.
+    #[inline]
+    fn note(&mut self, write: bool, offset: usize, len: usize) {
+        if self.written.is_full() {
+            return;
+        }
+        if write {
+            self.written.set(offset, len);
+        } else {
+            self.unwritten_reads += u64::from(self.written.misses(offset, len));
+        }
+    }
+
+    fn zero(&mut self, request: &Request) {
         let (offset, len) = self.range(request);
+        if len == 0 {
+            return;
+        }
+        match request.op {
+            Operation::WriteZeroes { deallocate: false } => self.note(true, offset, len),
+            _ => self.written.forget(offset, len),
+        }
         if len >= DISCARD_BYTES_MIN && self.region.discard(offset, len).is_ok() {
             return;
         }
@@ -147,6 +173,10 @@ impl Media for RamMedia {
 
     #[inline]
     fn start(&mut self, _token: Token, request: &Request, data: &[Span<'_>]) -> Progress {
+        if !data.is_empty() {
+            let (offset, len) = self.range(request);
+            self.note(request.op == Operation::Write, offset, len);
+        }
         let status = match request.op {
             Operation::Read => {
                 self.each_span(request, data, |kept, host| {
@@ -178,7 +208,13 @@ impl Media for RamMedia {
         Progress::Done(status)
     }
 
-    fn start_run(&mut self, _token: Token, pieces: &[Piece<'_>]) -> RunEnd {
+    fn start_run(&mut self, pieces: &[Piece<'_>]) -> RunEnd {
+        if !self.written.is_full() {
+            for piece in pieces {
+                let offset = (piece.at.get() << self.block_size.shift()) as usize;
+                self.note(piece.write, offset, piece.data.len());
+            }
+        }
         let shift = self.block_size.shift();
         for piece in pieces {
             let offset = (piece.at.get() << shift) as usize;
@@ -196,7 +232,18 @@ impl Media for RamMedia {
         }
         RunEnd {
             answered: pieces.len(),
-            stopped_by: None,
+            failed: None,
+        }
+    }
+
+    fn is_instant(&self) -> bool {
+        true
+    }
+
+    fn counts(&self) -> MediaCounts {
+        MediaCounts {
+            unwritten_reads: self.unwritten_reads,
+            ..MediaCounts::default()
         }
     }
 }
@@ -281,6 +328,29 @@ mod tests {
                     .is_all(0xA5)
             );
         }
+    }
+
+    #[test]
+    fn reads_of_what_was_never_written_or_was_given_back_are_counted() {
+        let mut medium = medium();
+        let host = Region::allocate(1 << 16, Backing::Anonymous)
+            .expect("memory")
+            .whole();
+        let unwritten = |medium: &RamMedia| medium.counts().unwritten_reads;
+        run(&mut medium, Operation::Read, 0, 2, &host);
+        assert_eq!(unwritten(&medium), 1);
+        run(&mut medium, Operation::Write, 0, 2, &host);
+        run(&mut medium, Operation::Read, 0, 2, &host);
+        assert_eq!(unwritten(&medium), 1);
+        run(&mut medium, Operation::Read, 7, 2, &host);
+        assert_eq!(
+            unwritten(&medium),
+            2,
+            "the second half of it was not written"
+        );
+        medium.start(Token(0), &request(Operation::Deallocate, 0, 8), &[]);
+        run(&mut medium, Operation::Read, 0, 1, &host);
+        assert_eq!(unwritten(&medium), 3);
     }
 
     #[test]
