@@ -1,4 +1,4 @@
-//! The values of a job on the command line: sizes, times, core sets, patterns, distributions.
+//! The values of a job on the command line: times, core sets, patterns, distributions.
 #![no_main]
 
 use bench::limits::CORES_MAX;
@@ -7,19 +7,10 @@ use bench::workload::{Distribution, Pattern, Timestamps};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
-    size(text);
     time(text);
     cores(text);
     words(text);
 });
-
-/// A size that was read is the same size in plain bytes.
-fn size(text: &str) {
-    match parse::size("bs", text) {
-        Ok(bytes) => assert_eq!(parse::size("bs", &bytes.to_string()), Ok(bytes)),
-        Err(error) => assert!(error.to_string().contains("bs")),
-    }
-}
 
 /// A time that was read is the same time in milliseconds.
 fn time(text: &str) {

@@ -104,13 +104,25 @@ fn nonsense_in_a_uri_names_key_value_and_what_is_allowed() {
 
 #[test]
 fn nonsense_in_flags_names_flag_value_and_what_is_allowed() {
-    let cases: [(&[&str], [&str; 3]); 12] = [
+    let cases: [(&[&str], [&str; 3]); 15] = [
         (&["--rw", "randraed"], ["--rw", "randraed", "randread"]),
         (&["--rwmixread", "101"], ["--rwmixread", "101", "0..=100"]),
         (&["--bs", "4GB"], ["--bs", "4GB", "GiB"]),
         (&["--bs", "1000"], ["--bs", "1000", "multiple"]),
         (&["--qd", "0"], ["--qd", "0", "1 to 1024"]),
         (&["--random", "zipf:9"], ["--random", "zipf:9", "THETA"]),
+        (
+            &["--rw", "read", "--random", "zipf:1.2"],
+            ["--random", "zipf:1.2", "since rw read goes in order"],
+        ),
+        (
+            &["--rw", "write", "--random", "zipf:1.2"],
+            ["--random", "zipf:1.2", "zipf with rw randread"],
+        ),
+        (
+            &["--rwmixread", "50"],
+            ["--rwmixread", "\"50\"", "rw randrw"],
+        ),
         (&["--runtime", "soon"], ["--runtime", "soon", "10s"]),
         (&["--core-mask", "5-1"], ["--core-mask", "5-1", "0x5"]),
         (&["--timestamps", "all"], ["--timestamps", "all", "poll"]),
@@ -122,6 +134,25 @@ fn nonsense_in_flags_names_flag_value_and_what_is_allowed() {
         let text = said(&[&["bench", "ram:1M"], flags].concat(), 2);
         for word in words {
             assert!(text.contains(word), "{flags:?}: no {word:?} in {text}");
+        }
+    }
+}
+
+#[test]
+fn a_unit_that_some_count_in_thousands_is_refused_wherever_a_size_is_typed() {
+    for unit in ["KB", "mb", "Gb", "tB"] {
+        let size = format!("1{unit}");
+        let letter = unit[..1].to_uppercase();
+        let words = [format!("{unit:?} means"), format!("{letter}iB")];
+        let uri = format!("ram:{size}");
+        for arguments in [
+            &["bench", &uri][..],
+            &["bench", "ram:1M", "--bs", &size],
+            &["bench", "ram:1M", "--size", &size],
+            &["bench", "ram:1M", "--offset", &size],
+        ] {
+            let text = said(arguments, 2);
+            assert!(words.iter().all(|word| text.contains(word)), "{text}");
         }
     }
 }

@@ -105,6 +105,92 @@ fn devices_are_dealt_to_threads() {
 }
 
 #[test]
+fn a_driver_and_a_controller_on_one_cpu_make_progress_and_warn() {
+    let cpu = bench::ceiling::placement::allowed()[0].to_string();
+    let output = Command::new(env!("CARGO_BIN_EXE_dataplane-emu"))
+        .args(["bench", "null:4M?controller=thread", "--core-mask", &cpu])
+        .args(["--qd", "1", "--ios", "500", "--repeat", "1", "--json", "-"])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    let words = "2 threads that never sleep (1 driving, 1 of controllers) share 1 CPU(s)";
+    assert!(
+        said.contains(words) && said.contains("--core-mask"),
+        "{said}"
+    );
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let own = &json["dataplane-emu"];
+    let warnings = own["warnings"].as_array().unwrap();
+    let hidden = |w: &Value| w["hides"].as_str().unwrap().contains(words);
+    assert!(warnings.iter().any(hidden), "{warnings:?}");
+    // A driver that does not give way spins for a time slice, about 4 ms, before each answer. CPU time, not time: others may be
+    // at work on that CPU.
+    let cpu = own["repeats"][0]
+        .pointer("/process_cpu_seconds_per_io/value")
+        .and_then(Value::as_f64);
+    assert!(cpu.is_some_and(|seconds| seconds < 1e-3), "{cpu:?} s");
+}
+
+#[test]
+fn a_controller_of_its_own_is_in_the_cpu_time_and_the_set_up_is_not() {
+    let file = scratch("cpu.json");
+    // Writing 128 MiB first takes tens of milliseconds on both threads, the reads take one.
+    let (code, text) = run(&[
+        "bench",
+        "ram:128M?controller=thread",
+        "--precondition",
+        "--repeat",
+        "1",
+        "--ios",
+        "200",
+        "--json",
+        path(&file),
+    ]);
+    assert_eq!(code, Some(0), "{text}");
+    assert!(
+        text.contains("the whole process: 1 driving thread(s), 1 controller thread(s)"),
+        "{text}"
+    );
+    let short = repeat(&file);
+    let cpu = short.process_cpu;
+    assert!(cpu < 2.0 * short.seconds + 0.02, "{short:?}");
+    let (code, text) = run(&[
+        "bench",
+        "ram:4M?controller=thread",
+        "--repeat",
+        "1",
+        "--runtime",
+        "500ms",
+        "--json",
+        path(&file),
+    ]);
+    assert_eq!(code, Some(0), "{text}");
+    let long = repeat(&file);
+    let driver = long.cpu_share * long.seconds;
+    assert!(long.process_cpu > 1.1 * driver, "{long:?}");
+}
+
+/// What the first repeat of a report took.
+#[derive(Debug)]
+struct Repeat {
+    seconds: f64,
+    cpu_share: f64,
+    process_cpu: f64,
+}
+
+fn repeat(report: &Path) -> Repeat {
+    let json: Value = serde_json::from_str(&fs::read_to_string(report).unwrap()).unwrap();
+    let repeat = &json["dataplane-emu"]["repeats"][0];
+    let number = |key: &str| repeat.pointer(key).and_then(Value::as_f64).expect(key);
+    let ios = number("/read/ios") + number("/write/ios");
+    Repeat {
+        seconds: number("/seconds"),
+        cpu_share: number("/cpu_share"),
+        process_cpu: number("/process_cpu_seconds_per_io/value") * ios,
+    }
+}
+
+#[test]
 fn another_namespace_can_be_named() {
     bench("ram:4M?ns=3", &["--nsid", "3", "--verify"]);
 }

@@ -200,7 +200,7 @@ mod tests {
     #[test]
     fn a_mix_of_70_percent_reads_is_kept() {
         let job = Job {
-            rwmixread: 70,
+            rwmixread: Some(70),
             ..job(Pattern::RandRw, Distribution::Uniform, 1)
         };
         let mut generator = Generator::new(

@@ -120,7 +120,18 @@ impl Clock {
 /// CPU seconds that the calling thread has used, in user and kernel mode together.
 #[must_use]
 pub fn thread_cpu_seconds() -> f64 {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    seconds_of(rustix::time::ClockId::ThreadCPUTime)
+}
+
+/// CPU seconds that all threads of this process have used, in user and kernel mode together. The kernel
+/// brings those of running threads up to date at its timer tick, so each may be 1 to 10 ms behind.
+#[must_use]
+pub fn process_cpu_seconds() -> f64 {
+    seconds_of(rustix::time::ClockId::ProcessCPUTime)
+}
+
+fn seconds_of(clock: rustix::time::ClockId) -> f64 {
+    let time = rustix::time::clock_gettime(clock);
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }
 
@@ -220,6 +231,7 @@ mod tests {
         let wall = monotonic_now();
         while wall.elapsed() < Duration::from_millis(5) {}
         assert!(thread_cpu_seconds() > before);
+        assert!(process_cpu_seconds() >= thread_cpu_seconds() - before);
         assert!(thread_cpu_ticks().is_some());
     }
 }

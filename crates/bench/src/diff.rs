@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::limits;
 use crate::report::{DirectionFigures, LatencyFigures, RepeatFigures, Report};
 use crate::stats::{Ratio, ratio_interval};
 
@@ -75,6 +76,8 @@ pub struct Diff {
     pub new: String,
     /// The figures that either report has, in a fixed order.
     pub entries: Vec<Entry>,
+    /// How sure each single interval is, so that all together are [`limits::CONFIDENCE`] sure.
+    pub confidence_each: f64,
 }
 
 impl Diff {
@@ -96,38 +99,71 @@ pub fn compare(old: &Report, new: &Report) -> Result<Diff, DifferentWork> {
     if !differences.is_empty() {
         return Err(DifferentWork { differences });
     }
-    let mut entries = Vec::new();
-    for (name, higher_is_better, figure) in figures() {
-        let values = |report: &Report| {
-            report
-                .repeats
-                .iter()
-                .filter_map(&figure)
-                .collect::<Vec<f64>>()
-        };
-        let (old, new) = (values(old), values(new));
-        if old.is_empty() && new.is_empty() {
-            continue;
-        }
-        let verdict = verdict(&old, &new, higher_is_better);
-        entries.push(Entry {
-            figure: name,
-            verdict,
-        });
-    }
+    let pairs: Vec<Pair> = figures()
+        .into_iter()
+        .map(|figure| Pair::of(figure, old, new))
+        .filter(|pair| !pair.old.is_empty() || !pair.new.is_empty())
+        .collect();
+    let decidable = |pair: &&Pair| pair.interval(limits::CONFIDENCE).is_ok();
+    let judged = pairs.iter().filter(decidable).count().max(1);
+    // Bonferroni: with a dozen figures at 95 % each, equal runs would differ in something every other time.
+    let confidence_each = 1.0 - (1.0 - limits::CONFIDENCE) / judged as f64;
+    let entry = |pair: &Pair| Entry {
+        figure: pair.name.clone(),
+        verdict: pair.verdict(confidence_each),
+    };
     Ok(Diff {
         old: describe(old),
         new: describe(new),
-        entries,
+        entries: pairs.iter().map(entry).collect(),
+        confidence_each,
     })
 }
 
-fn verdict(old: &[f64], new: &[f64], higher_is_better: bool) -> Verdict {
-    match ratio_interval(old, new) {
-        Err(reason) => Verdict::Undecided(reason),
-        Ok(ratio) if ratio.may_be_one() => Verdict::NoDifference(ratio),
-        Ok(ratio) if (ratio.ratio > 1.0) == higher_is_better => Verdict::Faster(ratio),
-        Ok(ratio) => Verdict::Slower(ratio),
+/// The values of one figure in both reports.
+struct Pair {
+    name: String,
+    higher_is_better: bool,
+    old: Vec<f64>,
+    new: Vec<f64>,
+    /// Share of the figure below which it cannot be told apart.
+    resolution: f64,
+}
+
+impl Pair {
+    fn of((name, kind, figure): (String, Kind, Figure), old: &Report, new: &Report) -> Self {
+        let values =
+            |report: &Report| -> Vec<f64> { report.repeats.iter().filter_map(&figure).collect() };
+        let (old_values, new_values) = (values(old), values(new));
+        let tick_ns = |report: &Report| 1e9 / report.machine.ticks_per_second;
+        // Reports keep whole nanoseconds, so a finer tick resolves no more.
+        let step_ns = tick_ns(old).max(tick_ns(new)).max(1.0);
+        let all = old_values.iter().chain(&new_values);
+        let least = all.copied().fold(f64::INFINITY, f64::min);
+        let resolution = match kind {
+            Kind::Latency => limits::RESOLUTION_SHARE.max(step_ns / least),
+            Kind::Rate | Kind::Cost => limits::RESOLUTION_SHARE,
+        };
+        Self {
+            name,
+            higher_is_better: kind == Kind::Rate,
+            old: old_values,
+            new: new_values,
+            resolution,
+        }
+    }
+
+    fn interval(&self, confidence: f64) -> Result<Ratio, String> {
+        ratio_interval(&self.old, &self.new, confidence, self.resolution)
+    }
+
+    fn verdict(&self, confidence: f64) -> Verdict {
+        match self.interval(confidence) {
+            Err(reason) => Verdict::Undecided(reason),
+            Ok(ratio) if ratio.may_be_one() => Verdict::NoDifference(ratio),
+            Ok(ratio) if (ratio.ratio > 1.0) == self.higher_is_better => Verdict::Faster(ratio),
+            Ok(ratio) => Verdict::Slower(ratio),
+        }
     }
 }
 
@@ -152,7 +188,7 @@ fn differences(old: &Report, new: &Report) -> Vec<Difference> {
         let job = &report.job;
         let optional = |value: Option<u64>| value.map_or("none".to_owned(), |v| v.to_string());
         let mix = if job.rw.name() == "randrw" {
-            job.rwmixread.to_string()
+            job.read_percent().to_string()
         } else {
             "-".to_owned()
         };
@@ -180,17 +216,25 @@ fn differences(old: &Report, new: &Report) -> Vec<Difference> {
         .collect()
 }
 
+/// What a figure is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// More is better.
+    Rate,
+    /// Nanoseconds between two time stamps; less is better.
+    Latency,
+    /// Less is better.
+    Cost,
+}
+
 type Figure = Box<dyn Fn(&RepeatFigures) -> Option<f64>>;
 type PickDirection = fn(&RepeatFigures) -> &DirectionFigures;
 type PickLatency = fn(&LatencyFigures) -> Option<f64>;
 
-/// The figures compared: name, whether more is better, and where it stands in a repeat.
-fn figures() -> Vec<(String, bool, Figure)> {
-    let mut figures: Vec<(String, bool, Figure)> = vec![(
-        "IOPS".to_owned(),
-        true,
-        Box::new(|repeat| Some(repeat.iops)),
-    )];
+/// The figures compared: name, kind, and where it stands in a repeat.
+fn figures() -> Vec<(String, Kind, Figure)> {
+    let all: Figure = Box::new(|repeat| Some(repeat.iops));
+    let mut figures = vec![("IOPS".to_owned(), Kind::Rate, all)];
     let directions: [(&str, PickDirection); 2] = [
         ("read", |repeat| &repeat.read),
         ("write", |repeat| &repeat.write),
@@ -203,21 +247,21 @@ fn figures() -> Vec<(String, bool, Figure)> {
         ("p99.9", |l| l.percentile(99.9).map(|ns| ns as f64)),
     ];
     for (name, direction) in directions {
-        let iops =
-            move |repeat: &RepeatFigures| Some(direction(repeat).iops).filter(|&iops| iops > 0.0);
-        figures.push((format!("{name} IOPS"), true, Box::new(iops)));
+        // One direction alone is the rate of both, and is not judged twice.
+        let iops = move |repeat: &RepeatFigures| {
+            let mixed = repeat.read.ios > 0 && repeat.write.ios > 0;
+            mixed.then(|| direction(repeat).iops)
+        };
+        figures.push((format!("{name} IOPS"), Kind::Rate, Box::new(iops)));
         for (label, latency) in latencies {
             let figure =
                 move |repeat: &RepeatFigures| direction(repeat).latency.value().and_then(latency);
-            figures.push((format!("{name} {label}"), false, Box::new(figure)));
+            figures.push((format!("{name} {label}"), Kind::Latency, Box::new(figure)));
         }
     }
-    figures.push((
-        "ticks per I/O".to_owned(),
-        false,
-        Box::new(|r| r.ticks_per_io.value().copied()),
-    ));
-    let cpu: Figure = Box::new(|r| r.cpu_seconds_per_io.value().copied());
-    figures.push(("CPU s per I/O".to_owned(), false, cpu));
+    let ticks: Figure = Box::new(|r| r.ticks_per_io.value().copied());
+    figures.push(("ticks per I/O".to_owned(), Kind::Cost, ticks));
+    let cpu: Figure = Box::new(|r| r.process_cpu_seconds_per_io.value().copied());
+    figures.push(("CPU s per I/O".to_owned(), Kind::Cost, cpu));
     figures
 }

@@ -100,7 +100,7 @@ fn options(report: &Report) -> Value {
     json!({
         "bs": bs,
         "rw": job.rw.name(),
-        "rwmixread": job.rwmixread.to_string(),
+        "rwmixread": job.read_percent().to_string(),
         "iodepth": job.qd.to_string(),
         "numjobs": job.threads.to_string(),
         "runtime": runtime.to_string(),

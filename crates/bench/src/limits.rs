@@ -1,5 +1,8 @@
 //! The crate's maxima, each with its reason.
 
+/// Percent of reads in a mixed job that names none: fio's.
+pub const MIX_READ_PERCENT: u8 = 50;
+
 /// Smallest I/O in bytes: the smallest logical block.
 pub const IO_BYTES_MIN: u32 = 512;
 
@@ -57,6 +60,13 @@ pub const LITTLE_TOLERANCE: f64 = 0.10;
 
 /// Spread over repeats, as a share of the median, above which a warning is printed.
 pub const SPREAD_WARN: f64 = 0.10;
+
+/// Share below which two figures are one: a latency's bucket is up to 0.8 % wide, and repeats that
+/// agree by chance must not make a smaller difference look certain.
+pub const RESOLUTION_SHARE: f64 = 0.01;
+
+/// How sure a comparison is of all its intervals together.
+pub const CONFIDENCE: f64 = 0.95;
 
 /// Seconds below which a measured interval is called short.
 pub const SHORT_RUN_SECONDS: f64 = 0.1;

@@ -1,31 +1,8 @@
-//! The small grammars of a job's values: sizes, times, core sets. Every refusal names the key, the
-//! value and what is allowed.
+//! The small grammars of a job's values: times and core sets. Every refusal names the key, the value
+//! and what is allowed. Sizes have the grammar of device URIs, which `app` reads.
 
 use crate::limits;
 use crate::workload::InvalidJob;
-
-/// Parses a size in bytes: a whole number with an optional binary unit `k`, `M`, `G`, `T` in either
-/// case, itself optionally followed by `B` or `iB` (`4k` = `4KiB` = 4096).
-///
-/// # Errors
-/// [`InvalidJob`] naming `key` if the text is not a size or exceeds 64 bits.
-pub fn size(key: &'static str, text: &str) -> Result<u64, InvalidJob> {
-    let refuse = || InvalidJob::new(key, text, "a size such as 512, 4k, 128KiB, 1M, 2G, 1T");
-    let digits = text
-        .find(|c: char| !c.is_ascii_digit())
-        .unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let number: u64 = number.parse().map_err(|_| refuse())?;
-    let shift = match unit.to_ascii_lowercase().as_str() {
-        "" | "b" => 0,
-        "k" | "kb" | "kib" => 10,
-        "m" | "mb" | "mib" => 20,
-        "g" | "gb" | "gib" => 30,
-        "t" | "tb" | "tib" => 40,
-        _ => return Err(refuse()),
-    };
-    number.checked_mul(1 << shift).ok_or_else(refuse)
-}
 
 /// Parses a time in milliseconds: a number (decimals allowed) with a unit `ms`, `s`, `m` or `h`;
 /// without a unit it means seconds, as in fio.
@@ -118,23 +95,10 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn sizes_take_binary_units_in_either_case() {
-        for (text, bytes) in [
-            ("512", 512),
-            ("4k", 4096),
-            ("4KiB", 4096),
-            ("1M", 1 << 20),
-            ("2G", 2 << 30),
-        ] {
-            assert_eq!(size("bs", text), Ok(bytes), "{text}");
-        }
-    }
-
-    #[test]
     fn a_refusal_names_key_value_and_what_is_allowed() {
-        let refusal = size("bs", "4q").unwrap_err().to_string();
+        let refusal = milliseconds("runtime", "4q").unwrap_err().to_string();
         assert!(
-            refusal.contains("bs") && refusal.contains("4q") && refusal.contains("128KiB"),
+            refusal.contains("runtime") && refusal.contains("4q") && refusal.contains("500ms"),
             "{refusal}"
         );
     }
@@ -159,7 +123,6 @@ mod tests {
     proptest! {
         #[test]
         fn no_text_panics(text in ".{0,40}") {
-            let _ = size("bs", &text);
             let _ = milliseconds("runtime", &text);
             let _ = cores("core-mask", &text);
         }

@@ -46,6 +46,9 @@ pub struct DeviceFacts {
     pub uri: String,
     /// How it is reached and driven, in a few words ("in this thread", "controller on core 1").
     pub placement: String,
+    /// Threads on which controllers poll; zero where they run in the driving threads.
+    #[serde(default)]
+    pub controller_threads: u32,
     /// Bytes of a logical block.
     pub block_bytes: u32,
     /// Logical blocks of each device.
@@ -186,6 +189,11 @@ pub struct DirectionFigures {
     pub latency: Figure<LatencyFigures>,
 }
 
+/// In files of versions that counted the submitting threads alone.
+fn not_counted() -> Figure<f64> {
+    Figure::not_run("the version that measured did not count it")
+}
+
 /// One repeat.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RepeatFigures {
@@ -203,8 +211,10 @@ pub struct RepeatFigures {
     pub ticks_per_io: Figure<f64>,
     /// Doorbells per I/O.
     pub doorbells_per_io: Figure<f64>,
-    /// CPU seconds of the submitting threads per I/O.
-    pub cpu_seconds_per_io: Figure<f64>,
+    /// CPU seconds of the whole process per I/O while it was measured: of the submitting threads, and
+    /// of controllers on threads of their own.
+    #[serde(default = "not_counted")]
+    pub process_cpu_seconds_per_io: Figure<f64>,
     /// CPU seconds of the submitting threads.
     pub cpu_seconds: f64,
     /// Share of a thread's time that it was on a CPU, 0 to 1.
@@ -393,7 +403,7 @@ fn repeat(outcome: &Outcome, job: &Job, clock: &Clock) -> RepeatFigures {
         write: direction(outcome.write.ios, &outcome.write.latency),
         ticks_per_io: per_io(outcome.thread_ticks as f64),
         doorbells_per_io: per_io(outcome.doorbells as f64),
-        cpu_seconds_per_io: per_io(outcome.cpu_seconds),
+        process_cpu_seconds_per_io: per_io(outcome.process_cpu_seconds),
         cpu_seconds: outcome.cpu_seconds,
         cpu_share: outcome.cpu_seconds / thread_seconds.max(1e-9),
         system_share: outcome.system_share,

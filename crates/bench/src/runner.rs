@@ -112,8 +112,10 @@ pub struct Outcome {
     pub seconds: f64,
     /// Clock ticks spent, summed over threads.
     pub thread_ticks: u64,
-    /// CPU seconds, summed over threads.
+    /// CPU seconds of the submitting threads.
     pub cpu_seconds: f64,
+    /// CPU seconds of the whole process meanwhile: of controllers on threads of their own too.
+    pub process_cpu_seconds: f64,
     /// Share of the CPU time spent in the kernel, from its 10 ms accounting; absent if too short.
     pub system_share: Option<f64>,
     /// Looks at a completion queue.
@@ -303,6 +305,8 @@ fn sweep<Q: Queue, T: Turn>(
 struct ThreadOutcome {
     counted: Counted,
     cpu_seconds: f64,
+    /// The process's CPU seconds when this thread began and when it ended.
+    process_cpu_seconds: (f64, f64),
     cpu_ticks: Option<(u64, u64)>,
     doorbells: u64,
     failures: Failures,
@@ -320,6 +324,7 @@ fn measure<Q: Queue, T: Turn>(
     let doorbells_before = doorbells(&worker.lanes);
     worker.lanes.iter_mut().for_each(Lane::begin_run);
     let ticks_before = clock::thread_cpu_ticks();
+    let process_cpu_before = clock::process_cpu_seconds();
     let cpu_before = clock::thread_cpu_seconds();
     let start = clock.ticks();
     let around = Surroundings {
@@ -345,6 +350,7 @@ fn measure<Q: Queue, T: Turn>(
         }
     }?;
     let cpu_seconds = clock::thread_cpu_seconds() - cpu_before;
+    let process_cpu_seconds = (process_cpu_before, clock::process_cpu_seconds());
     let cpu_ticks = match (ticks_before, clock::thread_cpu_ticks()) {
         (Some(before), Some(after)) => Some((after.0 - before.0, after.1 - before.1)),
         _ => None,
@@ -352,6 +358,7 @@ fn measure<Q: Queue, T: Turn>(
     let mut outcome = ThreadOutcome {
         counted,
         cpu_seconds,
+        process_cpu_seconds,
         cpu_ticks,
         doorbells: doorbells(&worker.lanes) - doorbells_before,
         failures: Failures::default(),
@@ -452,6 +459,11 @@ fn merge(threads: Vec<ThreadOutcome>, progress: &[Progress], clock: &Clock) -> O
         .max()
         .unwrap_or(0);
     outcome.seconds = clock.seconds(end.saturating_sub(start));
+    let cpu = threads.iter().map(|thread| thread.process_cpu_seconds);
+    let (cpu_start, cpu_end) = cpu.fold((f64::INFINITY, 0.0_f64), |(start, end), cpu| {
+        (start.min(cpu.0), end.max(cpu.1))
+    });
+    outcome.process_cpu_seconds = (cpu_end - cpu_start).max(0.0);
     let (mut user, mut system) = (0, 0);
     for thread in threads {
         let counted = thread.counted;

@@ -1,5 +1,7 @@
 //! Repeats and what may be concluded from them.
 
+use core::f64::consts::{FRAC_2_PI, FRAC_PI_2};
+
 use serde::{Deserialize, Serialize};
 
 use crate::limits;
@@ -74,7 +76,7 @@ fn mean_and_variance(values: &[f64]) -> (f64, f64) {
     )
 }
 
-/// A ratio with its 95 % confidence interval.
+/// A ratio with its confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Ratio {
     /// The ratio of the geometric means.
@@ -86,12 +88,10 @@ pub struct Ratio {
 }
 
 impl Ratio {
-    /// Whether one lies in the interval, that is, whether the two sets may be equal. Differences
-    /// below one in 10^9 are rounding.
+    /// Whether one lies in the interval, that is, whether the two sets may be equal.
     #[must_use]
     pub fn may_be_one(&self) -> bool {
-        const ROUNDING: f64 = 1e-9;
-        self.low <= 1.0 + ROUNDING && self.high >= 1.0 - ROUNDING
+        self.low <= 1.0 && self.high >= 1.0
     }
 
     /// The ratio the other way round.
@@ -105,12 +105,19 @@ impl Ratio {
     }
 }
 
-/// The ratio of `new` to `old` with a 95 % interval, by Welch's unequal-variance t procedure on
-/// logarithms: the figures are positive, and swapping the sets inverts the result exactly.
+/// The ratio of `new` to `old` with an interval that holds it with `confidence` (0 to 1), by Welch's
+/// unequal-variance t procedure on logarithms: the figures are positive, and swapping the sets inverts
+/// the result exactly. The interval reaches at least `resolution`, a share of the ratio, to either
+/// side: repeats that agree to the last digit say nothing of what the figure cannot resolve.
 ///
 /// # Errors
 /// The reason why there is no interval: fewer than two values in a set, or one that is not positive.
-pub fn ratio_interval(old: &[f64], new: &[f64]) -> Result<Ratio, String> {
+pub fn ratio_interval(
+    old: &[f64],
+    new: &[f64],
+    confidence: f64,
+    resolution: f64,
+) -> Result<Ratio, String> {
     if old.len() < 2 || new.len() < 2 {
         return Err(format!(
             "{} and {} repeats; an interval needs at least 2 of each (--repeats)",
@@ -134,13 +141,14 @@ pub fn ratio_interval(old: &[f64], new: &[f64]) -> Result<Ratio, String> {
         new_variance / new.len() as f64,
     );
     let difference = new_mean - old_mean;
-    let half = if a + b > 0.0 {
+    let spread = if a + b > 0.0 {
         let freedom = (a + b).powi(2)
             / (a.powi(2) / (old.len() - 1) as f64 + b.powi(2) / (new.len() - 1) as f64);
-        student_95(freedom) * (a + b).sqrt()
+        student(freedom, confidence) * (a + b).sqrt()
     } else {
         0.0
     };
+    let half = spread.max(resolution.ln_1p());
     Ok(Ratio {
         ratio: difference.exp(),
         low: (difference - half).exp(),
@@ -148,34 +156,42 @@ pub fn ratio_interval(old: &[f64], new: &[f64]) -> Result<Ratio, String> {
     })
 }
 
-/// The two-sided 95 % quantile of Student's distribution, for the next lower tabulated number of
-/// degrees of freedom, which errs towards a wider interval.
+/// The two-sided quantile of Student's distribution: a share `confidence` of it lies within plus and
+/// minus this. Broken degrees of freedom are rounded down, which errs towards a wider interval.
 #[must_use]
-pub fn student_95(freedom: f64) -> f64 {
-    const TABLE: [(f64, f64); 20] = [
-        (1.0, 12.706),
-        (2.0, 4.303),
-        (3.0, 3.182),
-        (4.0, 2.776),
-        (5.0, 2.571),
-        (6.0, 2.447),
-        (7.0, 2.365),
-        (8.0, 2.306),
-        (9.0, 2.262),
-        (10.0, 2.228),
-        (12.0, 2.179),
-        (14.0, 2.145),
-        (16.0, 2.120),
-        (18.0, 2.101),
-        (20.0, 2.086),
-        (25.0, 2.060),
-        (30.0, 2.042),
-        (40.0, 2.021),
-        (60.0, 2.000),
-        (120.0, 1.980),
-    ];
-    let below = TABLE.iter().rev().find(|(degrees, _)| *degrees <= freedom);
-    below.map_or(TABLE[0].1, |(_, quantile)| *quantile)
+pub fn student(freedom: f64, confidence: f64) -> f64 {
+    /// From here on the distribution is the normal one to three digits.
+    const DEGREES_MAX: u32 = 1000;
+    let degrees = (freedom as u32).clamp(1, DEGREES_MAX);
+    let (mut low, mut high) = (0.0, FRAC_PI_2);
+    for _ in 0..f64::MANTISSA_DIGITS {
+        let middle = (low + high) / 2.0;
+        if student_within(middle, degrees) < confidence {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    f64::from(degrees).sqrt() * high.tan()
+}
+
+/// The share of Student's distribution within plus and minus t, for t = sqrt(degrees) x tan(angle):
+/// a finite sum for whole degrees [Abramowitz and Stegun, 26.7.3 and 26.7.4].
+fn student_within(angle: f64, degrees: u32) -> f64 {
+    let (sine, cosine) = angle.sin_cos();
+    let odd = degrees % 2 == 1;
+    let (mut power, mut term) = if odd { (1, cosine) } else { (0, 1.0) };
+    let mut sum = 0.0;
+    while power + 2 <= degrees {
+        sum += term;
+        term *= cosine * cosine * f64::from(power + 1) / f64::from(power + 2);
+        power += 2;
+    }
+    if odd {
+        (angle + sine * sum) * FRAC_2_PI
+    } else {
+        sine * sum
+    }
 }
 
 /// Little's law held against a closed loop: arrival rate x mean time in the system = number inside.
@@ -228,32 +244,75 @@ mod tests {
         assert_eq!(Summary::of(&[f64::NAN]), None);
     }
 
+    /// 95 %, and nothing known of the resolution.
+    fn plain(old: &[f64], new: &[f64]) -> Result<Ratio, String> {
+        ratio_interval(old, new, 0.95, 0.0)
+    }
+
     #[test]
     fn clearly_different_sets_exclude_one_and_equal_sets_do_not() {
         let slow = [100.0, 101.0, 99.0, 100.5];
         let fast = [120.0, 119.0, 121.0, 120.5];
-        let ratio = ratio_interval(&slow, &fast).unwrap();
+        let ratio = plain(&slow, &fast).unwrap();
         assert!(ratio.low > 1.15 && ratio.high < 1.25, "{ratio:?}");
-        assert!(ratio_interval(&slow, &slow).unwrap().may_be_one());
-        assert!(ratio_interval(&[1.0], &fast).is_err());
-        assert!(ratio_interval(&[0.0, 1.0], &fast).is_err());
+        assert!(plain(&slow, &slow).unwrap().may_be_one());
+        assert!(plain(&[1.0], &fast).is_err());
+        assert!(plain(&[0.0, 1.0], &fast).is_err());
     }
 
     #[test]
-    fn an_interval_from_noise_covers_the_truth_about_95_times_in_100() {
-        let mut random = crate::access::Random::new(5);
+    fn repeats_that_agree_do_not_make_a_difference_below_the_resolution_certain() {
+        let compare = |new: f64| ratio_interval(&[100.0; 3], &[new; 3], 0.95, 0.01).unwrap();
+        assert!(compare(100.9).may_be_one() && compare(99.2).may_be_one());
+        assert!(!compare(101.5).may_be_one() && !compare(98.5).may_be_one());
+        let ratio = compare(100.0);
+        assert!(ratio.low < 0.9902 && ratio.high > 1.0099, "{ratio:?}");
+    }
+
+    #[test]
+    fn students_quantiles_are_those_of_the_printed_tables() {
+        for (freedom, confidence, printed) in [
+            (1.0, 0.95, 12.706),
+            (2.0, 0.95, 4.303),
+            (3.0, 0.99, 5.841),
+            (4.0, 0.95, 2.776),
+            (5.0, 0.999, 6.869),
+            (10.0, 0.99, 3.169),
+            (20.9, 0.95, 2.086),
+            (120.0, 0.95, 1.980),
+            (1e9, 0.95, 1.962),
+            (f64::NAN, 0.95, 12.706),
+        ] {
+            let found = student(freedom, confidence);
+            assert!((found - printed).abs() < 6e-4, "{freedom}: {found}");
+        }
+    }
+
+    /// Sets of values that differ by chance alone, about 10 % to either side.
+    fn chance(seed: u64) -> impl FnMut(usize) -> Vec<f64> {
+        let mut random = crate::access::Random::new(seed);
         // The sum of twelve uniform values is nearly normal.
-        let mut normal = || {
+        let mut normal = move || {
             (0..12)
                 .map(|_| random.next() as f64 / u64::MAX as f64)
                 .sum::<f64>()
                 - 6.0
         };
-        let mut sample = || (0..5).map(|_| (0.1 * normal()).exp()).collect::<Vec<_>>();
-        let covered = (0..2000)
-            .filter(|_| ratio_interval(&sample(), &sample()).unwrap().may_be_one())
-            .count();
-        assert!((1880..1990).contains(&covered), "{covered} of 2000");
+        move |count| (0..count).map(|_| (0.1 * normal()).exp()).collect()
+    }
+
+    #[test]
+    fn an_interval_from_noise_covers_the_truth_as_often_as_it_says() {
+        let mut sample = chance(5);
+        for (confidence, least, most) in [(0.95, 1880, 1950), (0.99, 1960, 2000)] {
+            let covered = (0..2000)
+                .filter(|_| {
+                    let ratio = ratio_interval(&sample(5), &sample(5), confidence, 0.0);
+                    ratio.unwrap().may_be_one()
+                })
+                .count();
+            assert!((least..most).contains(&covered), "{covered} of 2000");
+        }
     }
 
     #[test]
@@ -270,8 +329,8 @@ mod tests {
             old in prop::collection::vec(1e-3f64..1e9, 2..10),
             new in prop::collection::vec(1e-3f64..1e9, 2..10),
         ) {
-            let forth = ratio_interval(&old, &new).unwrap();
-            let back = ratio_interval(&new, &old).unwrap().inverse();
+            let forth = plain(&old, &new).unwrap();
+            let back = plain(&new, &old).unwrap().inverse();
             for (a, b) in [(forth.ratio, back.ratio), (forth.low, back.low), (forth.high, back.high)] {
                 prop_assert!(a == b || (a / b - 1.0).abs() < 1e-6, "{} {}", a, b);
             }

@@ -3,6 +3,7 @@
 use core::fmt::Write as _;
 
 use crate::diff::{Diff, Verdict};
+use crate::limits;
 use crate::progress::Sample;
 use crate::regime::Regime;
 use crate::report::{DirectionFigures, Figure, LatencyFigures, RepeatFigures, Report};
@@ -138,7 +139,7 @@ fn header(report: &Report, text: &mut String) {
         ),
     );
     let mix = match job.rw.name() {
-        "randrw" => format!(" ({} % reads)", job.rwmixread),
+        "randrw" => format!(" ({} % reads)", job.read_percent()),
         _ => String::new(),
     };
     let pace = job
@@ -244,8 +245,16 @@ fn figures(report: &Report, text: &mut String) {
     );
     let per_million =
         |seconds: f64| format!("{seconds:.3e} s ({} s per million)", digits(seconds * 1e6));
-    match report.summary(|r| r.cpu_seconds_per_io.value().copied()) {
-        Some(cpu) => line(text, "CPU per I/O", &per_million(cpu.median)),
+    match report.summary(|r| r.process_cpu_seconds_per_io.value().copied()) {
+        Some(cpu) => line(
+            text,
+            "CPU per I/O",
+            &format!(
+                "{}, the whole process: {}",
+                per_million(cpu.median),
+                spinning(report)
+            ),
+        ),
         None => line(text, "CPU per I/O", "not run: no I/O completed"),
     }
     effective_depth(report, text);
@@ -258,6 +267,15 @@ fn figures(report: &Report, text: &mut String) {
         "no data moved".to_owned()
     };
     line(text, "moved", &format!("{moved} (per repeat)"));
+}
+
+/// The threads that never sleep during a run.
+fn spinning(report: &Report) -> String {
+    let driving = format!("{} driving thread(s)", report.job.threads);
+    match report.device.controller_threads {
+        0 => driving,
+        count => format!("{driving}, {count} controller thread(s)"),
+    }
 }
 
 fn direction(
@@ -488,11 +506,19 @@ pub fn diff(diff: &Diff) -> String {
         if let Some(ratio) = entry.verdict.ratio() {
             let _ = writeln!(
                 text,
-                "  {:<16} {verdict:<14} B/A = {:.3} (95 % between {:.3} and {:.3})",
+                "  {:<16} {verdict:<14} B/A = {:.3} (between {:.3} and {:.3})",
                 entry.figure, ratio.ratio, ratio.low, ratio.high
             );
         }
     }
+    let _ = writeln!(
+        text,
+        "  each interval holds with {:.2} %, so that all of them together hold with {:.0} % (Bonferroni); none reaches \
+         less than {:.0} % to either side, the resolution of the figures",
+        diff.confidence_each * 100.0,
+        limits::CONFIDENCE * 100.0,
+        limits::RESOLUTION_SHARE * 100.0
+    );
     text.push_str(
         "  intervals come from the repeats inside each file; a machine that drifts between two runs \
          shifts all of a run's repeats together\n",

@@ -5,7 +5,7 @@ use crate::limits;
 use crate::regime::Regime;
 use crate::report::{RepeatFigures, Report, Warning};
 use crate::stats::Little;
-use crate::workload::Timestamps;
+use crate::workload::{Job, Timestamps};
 
 /// Everything that the report's numbers may hide.
 #[must_use]
@@ -21,7 +21,41 @@ pub fn of(report: &Report) -> Vec<Warning> {
     };
     work_warnings(report, &mut warn);
     run_warnings(report, &mut warn);
+    let controllers = report.device.controller_threads;
+    list.extend(shared_cpus(
+        &report.job,
+        controllers,
+        report.machine.processors,
+    ));
     list
+}
+
+/// Threads that never sleep on fewer CPUs, of those that the job names or, if none, those of the
+/// `processors` that the process may use. Known before anything runs.
+#[must_use]
+pub fn shared_cpus(job: &Job, controller_threads: u32, processors: usize) -> Option<Warning> {
+    let (cpus, more) = match job.core_mask.len() {
+        0 => (processors, "use a machine with more CPUs"),
+        named => (named, "name more CPUs in --core-mask"),
+    };
+    let threads = (job.threads + controller_threads) as usize;
+    if cpus == 0 || threads <= cpus {
+        return None; // none: the system does not say how many
+    }
+    let (wait, or) = match controller_threads {
+        0 => ("each waits while another runs", "fewer --threads"),
+        _ => (
+            "a command waits until the scheduler lets its controller run, and its completion until it lets the driver",
+            "controller=inline in the URI",
+        ),
+    };
+    Some(Warning {
+        hides: format!(
+            "{threads} threads that never sleep ({} driving, {controller_threads} of controllers) share {cpus} CPU(s): {wait}",
+            job.threads
+        ),
+        advice: format!("{more}, or {or}"),
+    })
 }
 
 type Warn<'a> = dyn FnMut(bool, String, &str) + 'a;
@@ -58,12 +92,6 @@ fn work_warnings(report: &Report, warn: &mut Warn<'_>) {
         report.machine.clock == ClockSource::Monotonic,
         "ticks are nanoseconds of the kernel's clock; reading it costs 20 to 60 ns".to_owned(),
         "use --timestamps none for speed",
-    );
-    let pinned = job.core_mask.len();
-    warn(
-        pinned > 0 && pinned < job.threads as usize,
-        format!("{} threads share {pinned} cores", job.threads),
-        "name as many cores in --core-mask as there are --threads",
     );
 }
 

@@ -197,8 +197,9 @@ impl FromStr for Timestamps {
 pub struct Job {
     /// Order and direction of accesses.
     pub rw: Pattern,
-    /// Percent of reads in a `randrw` job, 0 to 100.
-    pub rwmixread: u8,
+    /// Percent of reads in a `randrw` job, 0 to 100; absent: [`limits::MIX_READ_PERCENT`]. Other
+    /// patterns have no mix.
+    pub rwmixread: Option<u8>,
     /// Bytes of one I/O: a multiple of the logical block, [`limits::IO_BYTES_MIN`] to
     /// [`limits::IO_BYTES_MAX`].
     pub bs: u32,
@@ -239,7 +240,7 @@ impl Default for Job {
     fn default() -> Self {
         Self {
             rw: Pattern::RandRead,
-            rwmixread: 50,
+            rwmixread: None,
             bs: 4096,
             qd: 32,
             size: None,
@@ -320,11 +321,11 @@ pub struct LanePlan {
 impl Job {
     /// Percent of reads that the pattern means.
     #[must_use]
-    pub const fn read_percent(&self) -> u8 {
+    pub fn read_percent(&self) -> u8 {
         match self.rw {
             Pattern::RandRead | Pattern::Read => 100,
             Pattern::RandWrite | Pattern::Write => 0,
-            Pattern::RandRw => self.rwmixread,
+            Pattern::RandRw => self.rwmixread.unwrap_or(limits::MIX_READ_PERCENT),
         }
     }
 
@@ -356,7 +357,7 @@ impl Job {
     /// # Errors
     /// [`InvalidJob`] for the first value that cannot be run.
     pub fn check(&self) -> Result<(), InvalidJob> {
-        range("rwmixread", self.rwmixread.into(), 0, 100)?;
+        self.check_pattern()?;
         range(
             "bs",
             self.bs.into(),
@@ -382,9 +383,6 @@ impl Job {
             1,
             limits::REPEATS_MAX.into(),
         )?;
-        if let Distribution::Zipf(_) = self.random {
-            let _: Distribution = self.random.to_string().parse()?;
-        }
         match (self.runtime_ms, self.ios) {
             (Some(0), None) => Err(InvalidJob::new("runtime", 0, "at least 1ms")),
             (None, Some(ios)) if ios < u64::from(self.lane_count()) => {
@@ -408,6 +406,28 @@ impl Job {
             )),
             _ => Ok(()),
         }
+    }
+
+    /// Refuses what the pattern would leave without effect, and values out of range.
+    fn check_pattern(&self) -> Result<(), InvalidJob> {
+        if let Some(percent) = self.rwmixread {
+            range("rwmixread", percent.into(), 0, 100)?;
+            if self.rw != Pattern::RandRw {
+                let allowed = format!("only with rw randrw; rw {} has no mix", self.rw.name());
+                return Err(InvalidJob::new("rwmixread", percent, &allowed));
+            }
+        }
+        if let Distribution::Zipf(_) = self.random {
+            let _: Distribution = self.random.to_string().parse()?;
+            if !self.rw.is_random() {
+                let allowed = format!(
+                    "uniform, since rw {} goes in order; or zipf with rw randread, randwrite, randrw",
+                    self.rw.name()
+                );
+                return Err(InvalidJob::new("random", self.random, &allowed));
+            }
+        }
+        Ok(())
     }
 
     /// Checks the job against a namespace and lays it out there.

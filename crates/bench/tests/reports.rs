@@ -250,6 +250,24 @@ fn each_doubt_is_printed_with_advice() {
 }
 
 #[test]
+fn more_threads_that_never_sleep_than_cpus_are_warned_about() {
+    let crowded = |core_mask: &[usize], threads, controller_threads| {
+        let job = Job {
+            core_mask: core_mask.to_vec(),
+            threads,
+            ..job(Pattern::RandRead)
+        };
+        let report = changed(&job, |around, _| {
+            around.device.controller_threads = controller_threads;
+        });
+        warned(&report, "share")
+    };
+    // The made-up machine has two CPUs.
+    assert!(crowded(&[1], 1, 1) && crowded(&[1], 2, 0) && crowded(&[], 2, 1));
+    assert!(!crowded(&[1], 1, 0) && !crowded(&[0, 1], 1, 1) && !crowded(&[], 1, 1));
+}
+
+#[test]
 fn a_faster_run_is_called_faster_and_its_reverse_slower() {
     let job = job(Pattern::RandRead);
     let (old, new) = (
@@ -274,6 +292,135 @@ fn a_faster_run_is_called_faster_and_its_reverse_slower() {
             .iter()
             .all(|e| matches!(e.verdict, Verdict::NoDifference(_))),
         "{same:?}"
+    );
+}
+
+/// A report whose figures differ from those of `base` by chance alone, each for itself.
+fn by_chance(base: &Report, random: &mut bench::access::Random) -> Report {
+    let mut noise = || {
+        let sum: f64 = (0..12)
+            .map(|_| random.next() as f64 / u64::MAX as f64)
+            .sum();
+        (0.1 * (sum - 6.0)).exp()
+    };
+    let mut report = base.clone();
+    for repeat in &mut report.repeats {
+        repeat.iops *= noise();
+        for direction in [&mut repeat.read, &mut repeat.write] {
+            direction.iops *= noise();
+            if let Figure::Value(latency) = &mut direction.latency {
+                latency.mean_ns *= noise();
+                for percentile in &mut latency.percentiles {
+                    percentile.ns = (percentile.ns as f64 * noise()) as u64;
+                }
+            }
+        }
+        repeat.ticks_per_io = Figure::Value(90_000.0 * noise());
+        repeat.process_cpu_seconds_per_io = Figure::Value(1e-6 * noise());
+    }
+    report
+}
+
+#[test]
+fn runs_that_differ_by_chance_alone_differ_in_no_figure_19_times_of_20() {
+    const COMPARISONS: usize = 1000;
+    let mut random = bench::access::Random::new(7);
+    let base = report(&job(Pattern::RandRw), &[1000; 5]);
+    let alarms = (0..COMPARISONS)
+        .filter(|_| {
+            let (old, new) = (by_chance(&base, &mut random), by_chance(&base, &mut random));
+            let diff = compare(&old, &new).unwrap();
+            assert_eq!(diff.entries.len(), 15);
+            diff.entries
+                .iter()
+                .any(|entry| !matches!(entry.verdict, Verdict::NoDifference(_)))
+        })
+        .count();
+    assert!(alarms <= COMPARISONS * 65 / 1000, "{alarms} false alarms");
+}
+
+#[test]
+fn repeats_that_agree_do_not_make_a_tiny_difference_certain() {
+    let mut old = report(&job(Pattern::RandRead), &RATES);
+    old.repeats = vec![old.repeats[0].clone(); 3];
+    let scaled = |by: f64| {
+        let mut new = old.clone();
+        for repeat in &mut new.repeats {
+            repeat.iops *= by;
+        }
+        compare(&old, &new).unwrap()
+    };
+    for tiny in [0.995, 1.0, 1.005] {
+        let diff = scaled(tiny);
+        assert!(
+            matches!(diff.entries[0].verdict, Verdict::NoDifference(_)),
+            "{diff:?}"
+        );
+    }
+    assert!(scaled(0.97).has_regression() && !scaled(1.03).has_regression());
+    // One nanosecond of forty is what the clock resolves, not a difference.
+    let with_mean = |ns: f64| {
+        let mut new = old.clone();
+        for repeat in &mut new.repeats {
+            if let Figure::Value(latency) = &mut repeat.read.latency {
+                latency.mean_ns = ns;
+            }
+        }
+        new
+    };
+    let diff = compare(&with_mean(40.0), &with_mean(41.0)).unwrap();
+    assert!(!diff.has_regression(), "{diff:?}");
+    assert!(
+        compare(&with_mean(40.0), &with_mean(43.0))
+            .unwrap()
+            .has_regression()
+    );
+}
+
+#[test]
+fn a_comparison_says_how_sure_it_is_of_all_figures_together() {
+    let report = report(&job(Pattern::RandRead), &RATES);
+    let diff = compare(&report, &report).unwrap();
+    let text = text::diff(&diff);
+    // IOPS, five latencies, ticks and CPU: 1 - 0.05 / 8.
+    assert_eq!(diff.entries.len(), 8, "{text}");
+    for words in [
+        "holds with 99.38 %",
+        "together hold with 95 %",
+        "less than 1 %",
+    ] {
+        assert!(text.contains(words), "{text}");
+    }
+}
+
+#[test]
+fn a_report_of_an_earlier_version_is_read_without_the_cpu_time_that_it_did_not_count() {
+    let report = report(&job(Pattern::RandRead), &RATES);
+    let now = fio_json::render(&report);
+    let mut file: serde_json::Value = serde_json::from_str(&now).unwrap();
+    let own = &mut file["dataplane-emu"];
+    own["job"]["rwmixread"] = 50.into();
+    own["device"]
+        .as_object_mut()
+        .unwrap()
+        .remove("controller_threads");
+    for repeat in own["repeats"].as_array_mut().unwrap() {
+        let repeat = repeat.as_object_mut().unwrap();
+        repeat.remove("process_cpu_seconds_per_io");
+        repeat.insert(
+            "cpu_seconds_per_io".to_owned(),
+            serde_json::json!({"value": 1e-6}),
+        );
+    }
+    let earlier = fio_json::parse(&file.to_string()).unwrap();
+    let diff = compare(&earlier, &report).unwrap();
+    let cpu = diff
+        .entries
+        .iter()
+        .find(|entry| entry.figure == "CPU s per I/O");
+    assert!(
+        cpu.is_some_and(|entry| matches!(entry.verdict, Verdict::Undecided(_))),
+        "{diff:?}"
     );
 }
 

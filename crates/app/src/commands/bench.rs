@@ -12,8 +12,8 @@ use std::path::PathBuf;
 
 use bench::clock::Clock;
 use bench::report::{Circumstances, DeviceFacts, Report};
-use bench::workload::{Job, Plan};
-use bench::{fio_json, text};
+use bench::workload::Job;
+use bench::{fio_json, text, warnings};
 
 use crate::clock;
 use crate::device;
@@ -78,6 +78,14 @@ pub(crate) fn report(
     live: &mut Live,
 ) -> Result<Report, Failure> {
     let clock = Clock::calibrate(CALIBRATION);
+    let processors = bench::ceiling::placement::allowed().len();
+    let controllers = match device.controller {
+        Placement::Inline => 0,
+        Placement::Thread => job.devices,
+    };
+    if let Some(warning) = warnings::shared_cpus(job, controllers, processors) {
+        live.warn(&warning);
+    }
     let before = ceiling::ping_pong(job);
     let measured = match device.controller {
         Placement::Inline => rig::run_inline(device, job, nsid, &clock, live)?,
@@ -89,9 +97,9 @@ pub(crate) fn report(
     let around = Circumstances {
         version: crate::VERSION.to_owned(),
         timestamp: clock::seconds_since_1970(),
-        device: device_facts(device, &measured.plan, &measured),
+        device: device_facts(device, controllers, &measured),
         processor: probe::processor().unwrap_or_else(|| "unnamed processor".to_owned()),
-        processors: bench::ceiling::placement::allowed().len(),
+        processors,
         kernel: probe::kernel_release(),
         ceiling,
         ping_pong,
@@ -105,11 +113,12 @@ pub(crate) fn report(
     ))
 }
 
-fn device_facts(device: &Emulated, plan: &Plan, measured: &Measured) -> DeviceFacts {
+fn device_facts(device: &Emulated, controllers: u32, measured: &Measured) -> DeviceFacts {
     DeviceFacts {
         uri: device.to_string(),
         placement: measured.placement.clone(),
-        block_bytes: plan.block_bytes,
+        controller_threads: controllers,
+        block_bytes: measured.plan.block_bytes,
         blocks: measured.blocks,
         moves_data: device.moves_data(),
     }

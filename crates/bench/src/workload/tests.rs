@@ -30,7 +30,9 @@ fn each_bad_value_is_refused_by_its_own_key() {
         ("bs", |job| job.bs = 2 << 20),
         ("qd", |job| job.qd = 0),
         ("qd", |job| job.qd = 1025),
-        ("rwmixread", |job| job.rwmixread = 101),
+        ("rwmixread", |job| {
+            (job.rw, job.rwmixread) = (Pattern::RandRw, Some(101))
+        }),
         ("size", |job| job.size = Some(4095)),
         ("size", |job| job.size = Some(1 << 40)),
         ("offset", |job| job.offset = 100),
@@ -54,6 +56,38 @@ fn each_bad_value_is_refused_by_its_own_key() {
         let refusal = refused(&job);
         assert_eq!(refusal.key, key, "{refusal}");
         assert!(!refusal.allowed.is_empty());
+    }
+}
+
+#[test]
+fn what_a_pattern_would_leave_without_effect_is_refused() {
+    for rw in Pattern::NAMES.map(|(_, rw)| rw) {
+        let mixed = Job {
+            rw,
+            rwmixread: Some(70),
+            ..Job::default()
+        };
+        match mixed.check() {
+            Ok(()) => assert_eq!((rw, mixed.read_percent()), (Pattern::RandRw, 70)),
+            Err(refusal) => {
+                assert_ne!(rw, Pattern::RandRw, "{refusal}");
+                assert_eq!((refusal.key, &*refusal.value), ("rwmixread", "70"));
+                assert!(refusal.allowed.contains("rw randrw"), "{refusal}");
+            }
+        }
+        let skewed = Job {
+            rw,
+            random: Distribution::Zipf(1.2),
+            ..Job::default()
+        };
+        match skewed.check() {
+            Ok(()) => assert!(rw.is_random(), "{rw:?}"),
+            Err(refusal) => {
+                assert!(!rw.is_random(), "{refusal}");
+                assert_eq!((refusal.key, &*refusal.value), ("random", "zipf:1.2"));
+                assert!(refusal.allowed.contains("uniform"), "{refusal}");
+            }
+        }
     }
 }
 

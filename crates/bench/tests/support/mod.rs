@@ -16,6 +16,7 @@ pub(crate) fn circumstances() -> Circumstances {
         device: DeviceFacts {
             uri: "ram:64M".to_owned(),
             placement: "in this thread".to_owned(),
+            controller_threads: 0,
             block_bytes: 512,
             blocks: 1 << 17,
             moves_data: true,
@@ -56,6 +57,7 @@ pub(crate) fn run(job: &Job, rates: &[u64]) -> JobRun {
             seconds: 1.0,
             thread_ticks: 1_000_000_000 * u64::from(job.threads),
             cpu_seconds: 0.99 * f64::from(job.threads),
+            process_cpu_seconds: 0.99 * f64::from(job.threads),
             system_share: Some(0.25),
             polls: rate / 4,
             empty_polls: rate / 40,

@@ -57,9 +57,9 @@ pub(super) struct MeasureArguments {
     #[arg(long, default_value = "randread", value_parser = words::<Pattern>(&["randread", "randwrite", "randrw", "read", "write"]))]
     rw: Pattern,
 
-    /// Percent of reads with --rw randrw
-    #[arg(long, value_name = "PERCENT", default_value_t = 50, value_parser = clap::value_parser!(u8).range(0..=100))]
-    rwmixread: u8,
+    /// Percent of reads, only with --rw randrw [default: 50]
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]
+    rwmixread: Option<u8>,
 
     /// Bytes of one I/O, 512 to 1M, a multiple of the device's logical block
     #[arg(long, value_name = "SIZE", default_value = "4K", value_parser = bytes)]
@@ -77,7 +77,7 @@ pub(super) struct MeasureArguments {
     #[arg(long, value_name = "SIZE", default_value = "0", value_parser = bytes)]
     offset: u64,
 
-    /// Where random accesses go: uniform, or zipf:THETA (a few places take most of them; THETA 0.01 to 5)
+    /// Where random accesses go: uniform, or, not with --rw read or write, zipf:THETA (a few places take most of them; THETA 0.01 to 5)
     #[arg(long, value_name = "DISTRIBUTION", default_value = "uniform", value_parser = Distribution::from_str)]
     random: Distribution,
 

@@ -10,7 +10,7 @@ use bench::{diff, fio_json, text};
 use super::files;
 use crate::failure::{Exit, Failure};
 
-/// Compare two reports of the same work: faster, slower or no difference, with a 95 % interval
+/// Compare two reports of the same work: faster, slower or no difference, with intervals that all hold together with 95 %
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Example:

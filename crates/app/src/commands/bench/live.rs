@@ -1,11 +1,14 @@
-//! What a running job shows: one line on a terminal, and the time series.
+//! What a running job shows: warnings, one line on a terminal, and the time series.
 
+use std::io::{self, Write as _};
+
+use bench::report::Warning;
 use bench::runner::Event;
 use bench::series::Series;
 use bench::text;
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// Follows a job. The line appears on stderr and only where that is a terminal; it uses no colours.
+/// Follows a job. Everything appears on stderr, the line only where that is a terminal; it uses no colours.
 #[derive(Debug)]
 pub(crate) struct Live {
     line: ProgressBar,
@@ -23,6 +26,19 @@ impl Live {
             series: Series::new(),
             repeats,
         }
+    }
+
+    /// Says on stderr, before anything takes time, what the figures will hide.
+    pub(crate) fn warn(&self, warning: &Warning) {
+        self.line.suspend(|| {
+            // Nowhere is left to complain to, and the report says it again.
+            let _ = writeln!(
+                io::stderr(),
+                "warning: {}; {}",
+                warning.hides,
+                warning.advice
+            );
+        });
     }
 
     /// Takes note of what happened.

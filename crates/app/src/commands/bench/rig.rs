@@ -40,7 +40,7 @@ impl Turn for OwnDevices {
 
 /// Controllers with threads of their own need no turns, only a CPU.
 struct Elsewhere {
-    /// Set on a machine with one CPU, where spinning would keep the controller from answering.
+    /// Set where the driver shares its CPU: spinning would keep the controller from answering for a time slice.
     yields: bool,
 }
 
@@ -118,13 +118,15 @@ pub(super) fn run_threaded(
         devices.push(device::open_threaded(device, cpu)?);
     }
     let (geometry, plan) = plan(&devices, job, nsid, device.moves_data())?;
-    let yields = bench::ceiling::placement::allowed().len() == 1;
+    let cpus = bench::ceiling::placement::allowed().len();
     let lanes = lanes_per_thread(&mut devices, job, nsid, plan)?;
     let mut workers = Vec::new();
     for (thread, lanes) in lanes.into_iter().enumerate() {
         workers.push(Worker {
             lanes,
-            turn: Elsewhere { yields },
+            turn: Elsewhere {
+                yields: shares_cpu(job, thread, cpus),
+            },
             core: core(job, thread),
         });
     }
@@ -145,6 +147,15 @@ pub(super) fn run_threaded(
 fn core(job: &Job, thread: usize) -> Option<usize> {
     let count = job.core_mask.len();
     (count > 0).then(|| job.core_mask[thread % count])
+}
+
+/// Whether a driving thread shares its CPU with another thread that never sleeps, where controllers have threads too.
+fn shares_cpu(job: &Job, thread: usize, cpus: usize) -> bool {
+    let spinning = (job.threads + job.devices) as usize;
+    match core(job, thread) {
+        None => spinning > cpus,
+        own => (0..spinning).any(|other| other != thread && core(job, other) == own),
+    }
 }
 
 /// The CPU of a device's controller; refused before anything runs if this process may not use it, since the report names it.
@@ -234,4 +245,25 @@ fn lane<L: Link>(
         namespace: NamespaceId::new(nsid),
     };
     Ok(Lane::new(queue, memory, job, plan, place)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_driver_gives_way_exactly_where_another_thread_spins_on_its_cpu() {
+        let on = |core_mask: &[usize]| Job {
+            core_mask: core_mask.to_vec(),
+            threads: 2,
+            ..Job::default()
+        };
+        let shared = |job: &Job| [0, 1].map(|thread| shares_cpu(job, thread, 4));
+        assert_eq!(shared(&on(&[0])), [true, true]);
+        // The controller comes third, and so onto the first driver's CPU.
+        assert_eq!(shared(&on(&[0, 1])), [true, false]);
+        assert_eq!(shared(&on(&[0, 1, 2])), [false, false]);
+        assert_eq!(shared(&on(&[])), [false, false]);
+        assert!(shares_cpu(&on(&[]), 0, 2) && !shares_cpu(&on(&[]), 0, 3));
+    }
 }
