@@ -18,16 +18,23 @@
 //!
 //! # Read first
 //! The trait [`Media`], then `ram.rs`.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod block;
+mod by_token;
+pub mod fault;
+pub mod file;
+pub mod log;
+mod names;
 mod null;
 mod ram;
+pub mod timing;
 mod written;
 
 pub use block::{
     BlockSize, Landing, Media, MediaCounts, Operation, Piece, Progress, Request, RunEnd,
     TOKENS_MAX, Token,
 };
+pub use file::{FileError, FileMedia, FileOptions};
 pub use null::NullMedia;
 pub use ram::{RamError, RamMedia};

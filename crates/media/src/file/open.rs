@@ -1,0 +1,316 @@
+//! Opening: locked, measured, past the page cache if that can be.
+
+use std::fs::{File, FileType, Metadata, OpenOptions};
+use std::io::{self, Seek, SeekFrom};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use mem::RegionError;
+use rustix::fs::OFlags;
+use spec::BlockCount;
+
+use super::slots::{SMALL_BYTES, Slots};
+use super::{FileMedia, Geometry, Uring, direct, lock};
+use crate::BlockSize;
+
+/// Whether to go past the page cache (O_DIRECT).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Direct {
+    /// If it is exact for the logical block size; otherwise through the page cache, which is logged and which
+    /// [`FileMedia::is_direct`] tells.
+    #[default]
+    Auto,
+    /// Or not at all.
+    Always,
+    /// Through the page cache: figures are then the cache's, not the disk's.
+    Never,
+}
+
+/// How to open a file.
+#[derive(Clone, Copy, Debug)]
+pub struct FileOptions {
+    /// The size of a logical block.
+    pub block_size: BlockSize,
+    /// The file's size in bytes. A file that is not there, or is empty, is made so long, without storage behind it; one of
+    /// another size is refused. Without it, the file has to be there.
+    pub size: Option<u64>,
+    /// Whether to go past the page cache.
+    pub direct: Direct,
+}
+
+impl FileOptions {
+    /// An existing file, past the page cache if that can be.
+    pub const fn new(block_size: BlockSize) -> Self {
+        Self {
+            block_size,
+            size: None,
+            direct: Direct::Auto,
+        }
+    }
+}
+
+/// Why file media could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    /// The system refused.
+    #[error("{}: wanted to {doing}, found: {source}", path.display())]
+    System {
+        /// The file.
+        path: PathBuf,
+        /// What was being done.
+        doing: &'static str,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// Neither a regular file nor a block device.
+    #[error(
+        "{}: wanted a regular file or a block device, found {found}; name one of these, or a path that does not exist together with a size",
+        path.display()
+    )]
+    Kind {
+        /// The file.
+        path: PathBuf,
+        /// What it is.
+        found: &'static str,
+    },
+    /// Somebody else uses it.
+    #[error("{}: wanted it for ourselves, found it in use by {}; stop that first, or use another file", path.display(), holder_text(*holder))]
+    InUse {
+        /// The file.
+        path: PathBuf,
+        /// The process that holds it, if that is known.
+        holder: Option<u32>,
+    },
+    /// Not a whole number of blocks.
+    #[error(
+        "{}: wanted at least one logical block of {block_bytes} bytes and no part of one, found {found} bytes; \
+         give the file a size that is a multiple of {block_bytes} (truncate -s), or choose another block size",
+        path.display()
+    )]
+    Size {
+        /// The file.
+        path: PathBuf,
+        /// Its size in bytes.
+        found: u64,
+        /// Bytes of a logical block.
+        block_bytes: u64,
+    },
+    /// The file has another size than was asked for.
+    #[error(
+        "{}: wanted {wanted} bytes, found {found}; leave the size out to take the file as it is, or name a file that does not exist",
+        path.display()
+    )]
+    OtherSize {
+        /// The file.
+        path: PathBuf,
+        /// Bytes asked for.
+        wanted: u64,
+        /// Bytes that it has.
+        found: u64,
+    },
+    /// The page cache cannot be passed.
+    #[error("{}: wanted direct I/O in blocks of {block_bytes} bytes, found that {reason}; choose Direct::Auto, another block size or another file system", path.display())]
+    NotDirect {
+        /// The file.
+        path: PathBuf,
+        /// Bytes of a logical block.
+        block_bytes: u64,
+        /// Why not.
+        reason: String,
+    },
+    /// No io_uring.
+    #[error(
+        "{}: wanted an io_uring (Linux 5.19 or later), found: {source}; see /proc/sys/kernel/io_uring_disabled (0 allows it), \
+         and in a container its seccomp profile",
+        path.display()
+    )]
+    IoUring {
+        /// The file.
+        path: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// No memory for the slots.
+    #[error("{}: {source}", path.display())]
+    Memory {
+        /// The file.
+        path: PathBuf,
+        /// What was missing.
+        source: RegionError,
+    },
+}
+
+fn holder_text(holder: Option<u32>) -> String {
+    match holder {
+        Some(process) => format!("process {process}"),
+        None => "another process, or mounted".to_owned(),
+    }
+}
+
+impl FileMedia<Uring> {
+    /// Opens a file or block device, for this medium alone.
+    ///
+    /// # Errors
+    /// [`FileError`], which says what to do. The file is as it was, but that one of no length may have got the size asked for.
+    pub fn open(path: impl AsRef<Path>, options: FileOptions) -> Result<Self, FileError> {
+        let path = path.as_ref();
+        let block_bytes = options.block_size.bytes();
+        let (file, bytes) = open_sized(path, &options)?;
+        let direct = match options.direct {
+            Direct::Never => false,
+            Direct::Auto | Direct::Always => {
+                match direct::turn_on(&file, options.block_size, bytes) {
+                    Ok(()) => true,
+                    Err(reason) if options.direct == Direct::Always => {
+                        return Err(FileError::NotDirect {
+                            path: path.to_owned(),
+                            block_bytes,
+                            reason,
+                        });
+                    }
+                    Err(reason) => {
+                        tracing::warn!(
+                            "{}: goes through the page cache, since {reason}; figures are the cache's",
+                            path.display()
+                        );
+                        false
+                    }
+                }
+            }
+        };
+        let slots = Slots::new().map_err(|source| FileError::Memory {
+            path: path.to_owned(),
+            source,
+        })?;
+        let uring =
+            Uring::new(file, slots.memory(), SMALL_BYTES).map_err(|source| FileError::IoUring {
+                path: path.to_owned(),
+                source,
+            })?;
+        let geometry = Geometry {
+            block_size: options.block_size,
+            blocks: BlockCount::new(bytes / block_bytes),
+            durable_writes: direct,
+            path: path.to_owned(),
+        };
+        Ok(Self::with(geometry, slots, uring))
+    }
+
+    /// Whether I/O goes past the page cache.
+    pub fn is_direct(&self) -> bool {
+        self.geometry.durable_writes
+    }
+}
+
+/// Opens and locks the file and finds its size, having given it one if that is asked for.
+fn open_sized(path: &Path, options: &FileOptions) -> Result<(File, u64), FileError> {
+    let block_bytes = options.block_size.bytes();
+    let whole =
+        |bytes: u64| bytes > 0 && bytes.is_multiple_of(block_bytes) && i64::try_from(bytes).is_ok();
+    let size = |found| FileError::Size {
+        path: path.to_owned(),
+        found,
+        block_bytes,
+    };
+    if let Some(wanted) = options.size.filter(|&wanted| !whole(wanted)) {
+        return Err(size(wanted));
+    }
+    let file = open_locked(path, options.size.is_some())?;
+    let system = |doing| {
+        move |source| FileError::System {
+            path: path.to_owned(),
+            doing,
+            source,
+        }
+    };
+    // A block device's length is where its end is.
+    let mut found = (&file)
+        .seek(SeekFrom::End(0))
+        .map_err(system("find its size"))?;
+    if let Some(wanted) = options.size {
+        if found == 0 {
+            file.set_len(wanted).map_err(system("give it its size"))?;
+            make_lasting(path, &file).map_err(system("make it last"))?;
+            found = wanted;
+        }
+        if found != wanted {
+            return Err(FileError::OtherSize {
+                path: path.to_owned(),
+                wanted,
+                found,
+            });
+        }
+    }
+    if !whole(found) {
+        return Err(size(found));
+    }
+    Ok((file, found))
+}
+
+/// A new file survives a loss of power only with its name.
+fn make_lasting(path: &Path, file: &File) -> io::Result<()> {
+    file.sync_all()?;
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    File::open(folder)?.sync_all()
+}
+
+/// Opens the file so that nobody else does.
+fn open_locked(path: &Path, create: bool) -> Result<File, FileError> {
+    let system = |doing| {
+        move |source| FileError::System {
+            path: path.to_owned(),
+            doing,
+            source,
+        }
+    };
+    let in_use = |holder| FileError::InUse {
+        path: path.to_owned(),
+        holder,
+    };
+    let mut how = OpenOptions::new();
+    how.read(true).write(true).create(create).truncate(false);
+    let file = match std::fs::metadata(path) {
+        // Opening some kinds does something, so they are looked at before.
+        Ok(metadata) if check_kind(path, &metadata)?.is_block_device() => {
+            // Keeps mounts and other exclusive openers away.
+            how.create(false)
+                .custom_flags(OFlags::EXCL.bits().cast_signed());
+            let open = || match how.open(path) {
+                Err(error) if error.kind() == io::ErrorKind::ResourceBusy => Ok(None),
+                opened => opened.map(Some),
+            };
+            lock::get(&metadata, open).map(|opened| opened.map_err(in_use))
+        }
+        Err(error) if error.kind() != io::ErrorKind::NotFound || !create => Err(error),
+        _ => how.open(path).map(Ok),
+    };
+    let file = file.map_err(system("open it for reading and writing"))??;
+    let metadata = file.metadata().map_err(system("look at it"))?;
+    check_kind(path, &metadata)?;
+    let locked = lock::get(&metadata, || lock::lock(&file)).map_err(system("lock it"))?;
+    locked.map_err(in_use)?;
+    Ok(file)
+}
+
+/// Whether blocks can be kept there.
+fn check_kind(path: &Path, metadata: &Metadata) -> Result<FileType, FileError> {
+    let kind = metadata.file_type();
+    let found = if kind.is_dir() {
+        "a directory"
+    } else if kind.is_char_device() {
+        "a character device"
+    } else if kind.is_fifo() {
+        "a pipe"
+    } else if kind.is_socket() {
+        "a socket"
+    } else {
+        return Ok(kind);
+    };
+    Err(FileError::Kind {
+        path: path.to_owned(),
+        found,
+    })
+}
