@@ -227,7 +227,7 @@ fn times(latency: Option<&LatencyFigures>, percentiles: bool) -> Value {
 }
 
 /// Seconds since 1970 as a date and time in UTC.
-fn utc(timestamp: u64) -> String {
+pub(crate) fn utc(timestamp: u64) -> String {
     let (days, second) = (timestamp / 86_400, timestamp % 86_400);
     // Days counted from 1 March of year 0, so that a leap day ends its year; eras are 400 years.
     let days = days + 719_468;

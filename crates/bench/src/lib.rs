@@ -20,9 +20,11 @@
 //! [`workload`] (what is asked), [`runner`] (the loop that is measured), [`report`] (what is claimed).
 
 pub mod access;
+pub mod bars;
 pub mod ceiling;
 pub mod clock;
 pub mod diff;
+pub mod drive;
 pub mod fio_json;
 pub mod lane;
 pub mod latency;
@@ -33,8 +35,10 @@ pub mod pattern;
 pub mod progress;
 pub mod queue;
 pub mod regime;
+pub mod replay;
 pub mod report;
 pub mod runner;
+pub mod scorecard;
 pub mod series;
 pub mod shadow;
 pub mod spine;

@@ -31,6 +31,16 @@ pub(crate) enum Kept {
 }
 
 fn blueprint(kept: Kept) -> Result<Blueprint, String> {
+    Ok(over(media(kept)?))
+}
+
+/// A device with one namespace.
+fn over(media: Box<dyn Media>) -> Blueprint {
+    let id = NamespaceId::new(1);
+    Blueprint::new(vec![controller::NamespaceConfig { id, media }])
+}
+
+fn media(kept: Kept) -> Result<Box<dyn Media>, String> {
     let blocks = |bytes: usize| BlockCount::new(bytes as u64 / 512);
     let media: Box<dyn Media> = match kept {
         Kept::Null => Box::new(NullMedia::new(blocks(1 << 30), BlockSize::B512)),
@@ -43,11 +53,7 @@ fn blueprint(kept: Kept) -> Result<Blueprint, String> {
             Box::new(ram)
         }
     };
-    let id = NamespaceId::new(1);
-    Ok(Blueprint::new(vec![controller::NamespaceConfig {
-        id,
-        media,
-    }]))
+    Ok(media)
 }
 
 /// A device with one queue pair and a buffer for each command in flight.
@@ -84,6 +90,12 @@ impl Rig<Inline> {
     /// A rig whose controller runs in the caller's thread.
     pub(crate) fn inline(kept: Kept, block: usize) -> Result<Self, String> {
         let link = Inline::new(blueprint(kept)?, clock).map_err(|error| error.to_string())?;
+        Self::open(link, block)
+    }
+
+    /// A rig over media of the caller's, with logical blocks of 512 bytes.
+    pub(crate) fn over(media: Box<dyn Media>, block: usize) -> Result<Self, String> {
+        let link = Inline::new(over(media), clock).map_err(|error| error.to_string())?;
         Self::open(link, block)
     }
 

@@ -1,0 +1,102 @@
+//! Rows held against each other, where neither is a part of the other.
+
+use super::model::{Comparison, Layer, Row, RowId, Scorecard};
+use crate::limits::{CONFIDENCE, RESOLUTION_SHARE};
+use crate::stats::ratio_interval;
+
+/// Pairs that a reader would want to compare: base, other.
+const PAIRS: [(RowId, RowId); 3] = [
+    (RowId::Kernel, RowId::Fuse),
+    (RowId::Fuse, RowId::Driver),
+    (RowId::Kernel, RowId::Driver),
+];
+
+/// An interval around one within which two rates are called the same.
+const SAME: (f64, f64) = (0.9, 1.0 / 0.9);
+
+/// What may be said of the rows' rates against each other.
+#[must_use]
+pub fn comparisons(rows: &[Row], qds: &[u32]) -> Vec<Comparison> {
+    let find = |id, qd| {
+        rows.iter()
+            .find(|row| row.id == id && row.qd == qd && row.iops.is_some())
+    };
+    let mut all = Vec::new();
+    for (base, other) in PAIRS {
+        for &qd in qds {
+            if let (Some(base), Some(other)) = (find(base, qd), find(other, qd)) {
+                all.push(compare(base, other));
+            }
+        }
+    }
+    all
+}
+
+fn compare(base: &Row, other: &Row) -> Comparison {
+    let without = |verdict: String| Comparison {
+        base: base.id,
+        other: other.id,
+        qd: base.qd,
+        iops_ratio: None,
+        interval: None,
+        verdict,
+    };
+    if let Some(part) = base.contains.first() {
+        return without(format!(
+            "not compared: the {} row contains the {} row, so that a ratio would say nothing of the kernel",
+            base.id.name(),
+            part.name()
+        ));
+    }
+    let rates = |row: &Row| -> Vec<f64> { row.repeats.iter().map(|repeat| repeat.iops).collect() };
+    let ratio = match (base.iops, other.iops) {
+        (Some(base), Some(other)) if base > 0.0 => other / base,
+        _ => return without("not compared: a row has no figures".into()),
+    };
+    match ratio_interval(&rates(base), &rates(other), CONFIDENCE, RESOLUTION_SHARE) {
+        Err(reason) => Comparison {
+            iops_ratio: Some(ratio),
+            ..without(format!("{ratio:.2} times the IOPS; no interval: {reason}"))
+        },
+        Ok(found) => {
+            let interval = Some([found.low, found.high]);
+            let bounds = format!("{} .. {}", factor(found.low), factor(found.high));
+            let verdict = if held_by_the_device(base) && held_by_the_device(other) {
+                format!("the device is the limit of both ({bounds}), which says nothing of the paths")
+            } else if !found.may_be_one() {
+                format!("{} times the IOPS ({bounds})", factor(found.ratio))
+            } else if found.low >= SAME.0 && found.high <= SAME.1 {
+                format!("no difference ({bounds})")
+            } else {
+                format!("not decided ({bounds}): the repeats differ too much; take more or longer ones")
+            };
+            Comparison {
+                iops_ratio: Some(found.ratio),
+                interval,
+                ..without(verdict)
+            }
+        }
+    }
+}
+
+/// A ratio; beyond a hundred to one, digits mean nothing.
+fn factor(ratio: f64) -> String {
+    match ratio {
+        r if r > 100.0 => "over 100".into(),
+        r if r < 0.01 => "under 0.01".into(),
+        r => format!("{r:.2}"),
+    }
+}
+
+/// Whether a row shows the device and not its path.
+fn held_by_the_device(row: &Row) -> bool {
+    let limit = row.limit.as_ref();
+    limit.is_some_and(|limit| limit.layer == Layer::DeviceModel)
+}
+
+impl Scorecard {
+    /// Compares the rows anew.
+    pub fn compare(&mut self) {
+        self.comparisons = comparisons(&self.rows, &self.header.load.qds);
+    }
+}
