@@ -5,7 +5,10 @@ use clap::{Parser, Subcommand};
 use crate::commands::bench::BenchArguments;
 use crate::commands::demo::DemoArguments;
 use crate::commands::doctor::DoctorArguments;
+use crate::commands::lab::LabArguments;
 use crate::commands::manual::{CompletionsArguments, ManArguments};
+use crate::commands::replay::ReplayArguments;
+use crate::commands::serve::ServeArguments;
 
 const DEVICES: &str = "\
 Devices (the same words for every command):
@@ -17,6 +20,7 @@ First steps:
   dataplane-emu doctor
   dataplane-emu demo
   dataplane-emu bench ram:1G --rw randread --bs 4K --qd 128
+  dataplane-emu serve ram:1G --mount DIR
 
 Exit codes: 0 pass; 1 wrong data, failed commands or a slower figure; 2 usage; 3 this machine or version lacks something.";
 
@@ -34,6 +38,9 @@ pub(crate) enum Command {
     Bench(Box<BenchArguments>),
     Doctor(DoctorArguments),
     Demo(DemoArguments),
+    Replay(Box<ReplayArguments>),
+    Serve(Box<ServeArguments>),
+    Lab(LabArguments),
     Completions(CompletionsArguments),
     Man(ManArguments),
 }

@@ -20,3 +20,10 @@ pub(crate) fn seconds_since_1970() -> u64 {
         .duration_since(UNIX_EPOCH)
         .map_or(0, |time| time.as_secs())
 }
+
+/// Nanoseconds since 1970, for readers of telemetry.
+pub(crate) fn nanoseconds_since_1970() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |time| time.as_nanos() as u64)
+}

@@ -3,7 +3,10 @@
 pub(crate) mod bench;
 pub(crate) mod demo;
 pub(crate) mod doctor;
+pub(crate) mod lab;
 pub(crate) mod manual;
+pub(crate) mod replay;
+pub(crate) mod serve;
 
 use std::io::Write;
 
@@ -16,6 +19,9 @@ pub(crate) fn run(command: Command, out: &mut dyn Write) -> Result<Exit, Failure
         Command::Bench(arguments) => bench::run(*arguments, out),
         Command::Doctor(arguments) => doctor::run(&arguments, out),
         Command::Demo(arguments) => demo::run(&arguments, out),
+        Command::Replay(arguments) => replay::run(&arguments, out),
+        Command::Serve(arguments) => serve::run(&arguments, out),
+        Command::Lab(arguments) => lab::run(&arguments, out),
         Command::Completions(arguments) => manual::completions(&arguments, out),
         Command::Man(arguments) => manual::man(&arguments, out),
     }

@@ -1,14 +1,18 @@
 //! From a device URI to an opened device.
 
+mod media;
+
 use anyhow::Context as _;
 use driver::{Device, Link, Options};
 use local::{Blueprint, Inline, Threaded};
-use media::{Media, NullMedia, RamMedia};
-use spec::{BlockCount, NamespaceId};
+use spec::NamespaceId;
 
 use crate::clock;
 use crate::failure::Failure;
-use crate::uri::{Emulated, Keeps, NotBuilt, Uri};
+use crate::lab::Lab;
+use crate::uri::{Emulated, Placement, Uri};
+
+pub(crate) use self::media::{Opened, open_media, profile};
 
 /// The device of a URI, if this version can open it.
 pub(crate) fn require_built(uri: &Uri) -> Result<&Emulated, Failure> {
@@ -44,34 +48,69 @@ fn bring_up<L: Link>(device: &Emulated, link: L) -> Result<Device<L>, Failure> {
         .map_err(Failure::environment)
 }
 
-fn not_built(device: &Emulated) -> Failure {
-    Failure::environment(NotBuilt {
-        what: "file:".into(),
-        uri: device.to_string(),
-    })
+/// Where the controller of a lab runs, if nobody says otherwise: in a thread of its own as soon as one device wants that, since
+/// all share one controller.
+pub(crate) fn placement(lab: &Lab) -> Placement {
+    let thread = |line: &crate::lab::NamespaceLine| line.device.controller == Placement::Thread;
+    if lab.namespaces.iter().any(thread) {
+        Placement::Thread
+    } else {
+        Placement::Inline
+    }
 }
 
-/// What the controller is made of.
+/// What the controller of a lab is made of, and what a user should know of its media.
+pub(crate) fn blueprint_of(lab: &Lab) -> Result<(Blueprint, Vec<String>), Failure> {
+    let mut namespaces = Vec::new();
+    let mut remarks = Vec::new();
+    for line in &lab.namespaces {
+        for (id, opened) in (line.id..).zip(open_media(&line.device)?) {
+            remarks.extend(opened.remarks);
+            namespaces.push(controller::NamespaceConfig {
+                id: NamespaceId::new(id),
+                media: opened.media,
+            });
+        }
+    }
+    let mut blueprint = Blueprint::new(namespaces);
+    let (config, wanted) = (&mut blueprint.config, &lab.controller);
+    if let Some(serial) = &wanted.serial {
+        config.serial.clone_from(serial);
+    }
+    if let Some(model) = &wanted.model {
+        config.model.clone_from(model);
+    }
+    config.queue_pairs = wanted.queue_pairs.unwrap_or(config.queue_pairs);
+    config.transfer_pages_shift = wanted
+        .transfer_pages_shift
+        .unwrap_or(config.transfer_pages_shift);
+    Ok((blueprint, remarks))
+}
+
+/// Opens a device made of several others, whose controller runs in the thread that drives it.
+pub(crate) fn bring_up_inline(blueprint: Blueprint) -> Result<Device<Inline>, Failure> {
+    let link = Inline::new(blueprint, clock::now)
+        .context("wanted to emulate a controller")
+        .map_err(Failure::environment)?;
+    Device::open(link, Options::default()).map_err(Failure::environment)
+}
+
+/// Opens a device made of several others, whose controller runs in a thread of its own.
+pub(crate) fn bring_up_threaded(blueprint: Blueprint) -> Result<Device<Threaded>, Failure> {
+    let link = Threaded::new(blueprint, clock::now, || {})
+        .context("wanted to emulate a controller in a thread of its own")
+        .map_err(Failure::environment)?;
+    Device::open(link, Options::default()).map_err(Failure::environment)
+}
+
+/// What the controller of one URI is made of.
 fn blueprint(device: &Emulated) -> Result<Blueprint, Failure> {
     let mut namespaces = Vec::new();
-    for id in 1..=device.namespaces {
+    for (number, opened) in (1..).zip(open_media(device)?) {
         namespaces.push(controller::NamespaceConfig {
-            id: NamespaceId::new(id),
-            media: media(device)?,
+            id: NamespaceId::new(number),
+            media: opened.media,
         });
     }
     Ok(Blueprint::new(namespaces))
-}
-
-/// What keeps the blocks of one namespace.
-fn media(device: &Emulated) -> Result<Box<dyn Media>, Failure> {
-    let blocks = |bytes: u64| BlockCount::new(bytes / device.block_size.bytes());
-    match &device.keeps {
-        Keeps::Null(bytes) => Ok(Box::new(NullMedia::new(blocks(*bytes), device.block_size))),
-        Keeps::Ram { bytes, memory } => RamMedia::new(blocks(*bytes), device.block_size, *memory)
-            .map(|media| Box::new(media) as Box<dyn Media>)
-            .with_context(|| format!("wanted {device}"))
-            .map_err(Failure::environment),
-        Keeps::File(_) => Err(not_built(device)),
-    }
 }

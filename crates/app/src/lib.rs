@@ -11,7 +11,8 @@
 //! 3 this machine or this version lacks something.
 //!
 //! # Never
-//! No NVMe meaning, no statistics, no measuring loop: rooms below have those. Nothing prints but through the writers.
+//! No NVMe meaning, no statistics, no measuring loop: rooms below have those. Nothing prints but through the writers, progress and
+//! the log of a served drive excepted: these go to stderr as they come.
 //!
 //! # Limits
 //! `limits.rs`.
@@ -26,9 +27,12 @@ mod commands;
 mod device;
 pub mod doctor;
 mod failure;
+pub mod lab;
+mod legacy;
 pub mod limits;
 pub mod size;
 pub mod suggest;
+mod telemetry;
 pub mod uri;
 
 use std::ffi::OsString;
@@ -51,11 +55,16 @@ pub fn run(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Exit {
-    let command = match cli::Cli::try_parse_from(arguments) {
-        Ok(cli) => cli.command,
-        Err(error) => return failure::of_usage(&error),
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let result = if legacy::is_meant(&arguments) {
+        legacy::run(&arguments, out)
+    } else {
+        match cli::Cli::try_parse_from(arguments) {
+            Ok(cli) => commands::run(cli.command, out),
+            Err(error) => return failure::of_usage(&error),
+        }
     };
-    let result = commands::run(command, out).and_then(|exit| {
+    let result = result.and_then(|exit| {
         out.flush()?;
         Ok(exit)
     });

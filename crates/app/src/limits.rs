@@ -16,8 +16,8 @@ pub const NQN_BYTES_MAX: usize = 223;
 /// Letters of a timing profile's name at most: enough for maker, model and interface.
 pub const PROFILE_LETTERS_MAX: usize = 64;
 
-/// Bytes that the demo copies through its drive of 1 GiB at most: the drive, less room for an unaligned beginning.
-pub const DEMO_FILE_BYTES_MAX: u64 = (1 << 30) - (1 << 20);
+/// Bytes of a file that the demo sends through its drive at most: enough for a program, little enough for a moment.
+pub const DEMO_FILE_BYTES_MAX: u64 = 64 << 20;
 
 /// Bytes of a report that `bench diff` reads at most: a thousand repeats take less than a tenth of it.
 pub const REPORT_FILE_BYTES_MAX: u64 = 64 << 20;
@@ -27,3 +27,9 @@ pub const PROBE_FILE_BYTES_MAX: u64 = 8 << 20;
 
 /// Pairs of CPUs that the doctor bounces a cache line between at most: each takes some milliseconds.
 pub const PING_PONG_PAIRS_MAX: usize = 8;
+
+/// Bytes of a lab file, a profile or a fault script at most: thousands of sections; longer ones are a mistake.
+pub const LAB_FILE_BYTES_MAX: u64 = 1 << 20;
+
+/// Threads of one FUSE mount at most: more than CPUs can serve at once only queue up for the device.
+pub const MOUNT_THREADS_MAX: usize = 16;

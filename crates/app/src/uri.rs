@@ -10,10 +10,17 @@
 //!
 //! options = key=value joined by '&'; for ram, null and file:
 //!   lba=512|4096    logical block size in bytes                      (512)
-//!   ns=N            namespaces, each of the given size               (1)
-//!   profile=NAME    how long the drive takes; instant: no time       (instant)
-//!   memory=M        plain, memfd, huge2m, huge1g; only for ram       (plain)
+//!   ns=N            namespaces, each of the given size; a file has 1 (1)
+//!   profile=P       how long the drive takes: instant, a name of
+//!                   `dataplane-emu profile list`, or a TOML file     (instant)
 //!   controller=C    inline: in the driver's thread; thread: its own  (inline)
+//!   fault=FILE      a script of faults (docs/faults.md)              (none)
+//!   log=FILE        a line for each request; FILE.iolog: as fio's    (none)
+//!   seed=N          of what profile and script leave to chance       (0)
+//!   memory=M        plain, memfd, huge2m, huge1g; only for ram       (plain)
+//!   size=SIZE       makes the file if it is missing; only for file   (as found)
+//!   direct=D        auto, always, never: past the page cache or not;
+//!                   only for file                                    (auto)
 //! ```
 //!
 //! Paths, names and values are percent-decoded. Parsing does no I/O; [`Uri::require_built`] says what this version can open.
@@ -29,9 +36,10 @@ use core::fmt;
 use core::str::FromStr;
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use media::BlockSize;
+use media::file::Direct;
 use mem::Backing;
 
 use crate::{limits, size, suggest};
@@ -69,6 +77,12 @@ pub struct Emulated {
     pub profile: Profile,
     /// Where the controller runs.
     pub controller: Placement,
+    /// A script of faults.
+    pub fault: Option<PathBuf>,
+    /// Where requests are written down.
+    pub log: Option<PathBuf>,
+    /// The seed of everything that the profile and the script leave to chance.
+    pub seed: u64,
 }
 
 /// What keeps the blocks.
@@ -83,8 +97,15 @@ pub enum Keeps {
     },
     /// Nothing, with a capacity of so many bytes.
     Null(u64),
-    /// A file.
-    File(PathBuf),
+    /// A file or a block device.
+    File {
+        /// Its name.
+        path: PathBuf,
+        /// Its size in bytes, if it is to be made when it is missing.
+        size: Option<u64>,
+        /// Whether to go past the page cache.
+        direct: Direct,
+    },
 }
 
 /// Where an emulated controller runs.
@@ -99,7 +120,7 @@ pub enum Placement {
 /// The URI is right, but this version cannot open such a device.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{what} is not built yet in this version (wanted by {uri}); devices that work: ram:SIZE, null:SIZE, with profile=instant"
+    "{what} is not built yet in this version (wanted by {uri}); devices that work: ram:SIZE, null:SIZE, file:PATH"
 )]
 pub struct NotBuilt {
     /// What is missing, as in `vfio-user:`.
@@ -129,15 +150,22 @@ impl Uri {
         match kind {
             "ram" => {
                 let bytes = capacity("ram", target)?;
-                emulated("ram", query, |memory| Keeps::Ram { bytes, memory })
+                emulated("ram", query, |options| Keeps::Ram {
+                    bytes,
+                    memory: options.memory,
+                })
             }
             "null" => {
                 let keeps = Keeps::Null(capacity("null", target)?);
                 emulated("null", query, |_| keeps)
             }
             "file" => {
-                let keeps = Keeps::File(path("file", target)?);
-                emulated("file", query, |_| keeps)
+                let path = path("file", target)?;
+                emulated("file", query, |options| Keeps::File {
+                    path,
+                    size: options.size,
+                    direct: options.direct,
+                })
             }
             "vfio-user" => {
                 options::refuse_all("vfio-user", query)?;
@@ -167,14 +195,7 @@ impl Uri {
             Self::VfioUser(_) => "vfio-user:".to_owned(),
             Self::NvmeTcp(_) => "nvme-tcp:".to_owned(),
             Self::Pci(_) => "pci:".to_owned(),
-            Self::Emulated(Emulated {
-                keeps: Keeps::File(_),
-                ..
-            }) => "file:".to_owned(),
-            Self::Emulated(device) => match &device.profile {
-                Profile::Instant => return Ok(device),
-                Profile::Named(name) => format!("profile={name}"),
-            },
+            Self::Emulated(device) => return Ok(device),
         };
         Err(NotBuilt {
             what: missing,
@@ -207,7 +228,7 @@ impl fmt::Display for Emulated {
         match &self.keeps {
             Keeps::Ram { bytes, .. } => write!(f, "ram:{}", size::Size(*bytes))?,
             Keeps::Null(bytes) => write!(f, "null:{}", size::Size(*bytes))?,
-            Keeps::File(path) => write!(f, "file:{}", path_text(path))?,
+            Keeps::File { path, .. } => write!(f, "file:{}", path_text(path))?,
         }
         options::write(self, f)
     }
@@ -223,7 +244,23 @@ impl Emulated {
     pub const fn namespace_bytes(&self) -> Option<u64> {
         match self.keeps {
             Keeps::Ram { bytes, .. } | Keeps::Null(bytes) => Some(bytes),
-            Keeps::File(_) => None,
+            Keeps::File { size, .. } => size,
+        }
+    }
+
+    /// Has every relative path count from `home` instead of from the working directory.
+    pub fn resolve_paths(&mut self, home: &Path) {
+        let profile = match &mut self.profile {
+            Profile::File(path) => Some(path),
+            Profile::Instant | Profile::Named(_) => None,
+        };
+        let kept = match &mut self.keeps {
+            Keeps::File { path, .. } => Some(path),
+            Keeps::Ram { .. } | Keeps::Null(_) => None,
+        };
+        let paths = [profile, kept, self.fault.as_mut(), self.log.as_mut()];
+        for path in paths.into_iter().flatten() {
+            *path = home.join(&*path);
         }
     }
 }
@@ -231,16 +268,27 @@ impl Emulated {
 fn emulated(
     kind: &'static str,
     query: Option<&str>,
-    keeps: impl FnOnce(Backing) -> Keeps,
+    keeps: impl FnOnce(&Options) -> Keeps,
 ) -> Result<Uri, UriError> {
     let options = Options::parse(kind, query)?;
     let device = Emulated {
-        keeps: keeps(options.memory),
+        keeps: keeps(&options),
         block_size: options.block_size,
         namespaces: options.namespaces,
         profile: options.profile,
         controller: options.controller,
+        fault: options.fault,
+        log: options.log,
+        seed: options.seed,
     };
+    if matches!(device.keeps, Keeps::File { .. }) && device.namespaces != 1 {
+        return Err(UriError::BadValue {
+            key: "ns",
+            value: device.namespaces.to_string(),
+            allowed: "1 for a file; a drive of several files takes several devices".into(),
+            nearest: None,
+        });
+    }
     let block = device.block_size.bytes();
     if let Some(bytes) = device.namespace_bytes()
         && bytes % block != 0

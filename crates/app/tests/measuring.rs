@@ -312,26 +312,3 @@ fn a_file_that_is_no_report_is_refused_by_its_name() {
     let (code, text) = run(&["bench", "diff", "/no/such/a.json", path(&file)]);
     assert_eq!(code, Some(3), "{text}");
 }
-
-#[test]
-fn the_demo_sends_a_file_through_the_drive_and_back() {
-    let file = scratch("demo.bin");
-    let bytes: Vec<u8> = (0..300_001_u32)
-        .map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8)
-        .collect();
-    fs::write(&file, bytes).unwrap();
-    let (code, text) = run(&["demo", "--file", path(&file), "--runtime-ms", "20"]);
-    assert_eq!(code, Some(0), "{text}");
-    assert!(
-        text.contains("300001 bytes") && text.contains("are equal"),
-        "{text}"
-    );
-    assert!(text.contains("128"), "{text}");
-}
-
-#[test]
-fn the_demo_says_which_file_it_cannot_read() {
-    let (code, text) = run(&["demo", "--file", "/no/such/file"]);
-    assert_eq!(code, Some(3), "{text}");
-    assert!(text.contains("/no/such/file"), "{text}");
-}

@@ -1,189 +1,188 @@
-//! `demo`: a file goes through the emulated drive and back, then the drive is measured.
+//! `demo`: the scorecard. One load on one emulated drive, over the kernel, over FUSE and over our driver.
 
-use std::fs::File;
-use std::io::{Read as _, Write};
-use std::path::{Path, PathBuf};
+mod copy;
+mod guards;
+mod kernel;
+mod load;
+mod outputs;
+mod progress;
+mod rows;
+mod stages;
 
-use anyhow::{Context as _, anyhow};
-use bench::report::{Figure, Report};
-use bench::text;
-use bench::workload::Job;
-use driver::{BlockDevice, BlockOptions};
-use spec::NamespaceId;
+use std::io::Write;
+use std::path::PathBuf;
 
-use super::bench as bench_command;
-use super::bench::live::Live;
-use crate::clock;
-use crate::device;
+use anyhow::anyhow;
+use bench::scorecard::{html, old_layout, text};
+use bench::{limits, parse};
+
 use crate::failure::{Exit, Failure};
-use crate::limits;
-use crate::size::Size;
-use crate::uri::Uri;
+use crate::size;
 
-/// The drive that the file goes through: room for the largest file, and a working set that leaves every cache.
-const DRIVE: &str = "ram:1G";
+use outputs::Outputs;
+use stages::Wanted;
 
-/// Where on the drive the file begins: off every block's and every page's edge, so that the driver's handling of unaligned
-/// edges is part of the demonstration.
-const FILE_OFFSET: u64 = 4097;
+/// How the text is laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Layout {
+    /// Everything, with limits, flags and counters.
+    New,
+    /// The boxes of the first dataplane-emu.
+    Old,
+}
 
-/// The depths that are measured.
-const DEPTHS: [u32; 3] = [1, 16, 128];
-
-/// Milliseconds of each repeat.
-const RUNTIME_MS: u64 = 1000;
-
-/// Write a real file into an emulated drive, read it back, compare; then measure at queue depths 1, 16, 128
+/// Measure one emulated drive over the kernel, over FUSE and over our own driver: the scorecard
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  dataplane-emu demo
-  dataplane-emu demo --file /etc/services
+  dataplane-emu demo                          about a minute; the drive's time is that of a real one
+  dataplane-emu demo --html scorecard.html    the same, with a page to look at
+  dataplane-emu demo --profile instant        the drive takes no time: what the paths themselves cost
+  dataplane-emu demo --qd 1 --runtime 5s --repeats 5 --json -
 
-Everything happens in this process: no drive, no privilege and no set-up is needed.")]
+Rows: 0 the load generators alone; 1 XFS on the best kernel block path that this machine has; 2 the FUSE mount; 3 our driver
+in this process. Rows 1 and 2 need fio, row 1 needs root and mkfs.xfs; a row that cannot run here says why.
+
+Exit codes: 0 every row that can run on this machine ran; 1 a row failed, data came back wrong, or it was interrupted;
+2 usage; 3 the drive itself could not be made.")]
 pub(crate) struct DemoArguments {
-    /// The file to send through the drive, at most 1 GiB less 1 MiB [default: this program's own executable]
+    /// How long the drive takes: a profile's name, 'instant', or a TOML file
+    #[arg(long, value_name = "PROFILE", default_value = "aws-c7gd")]
+    profile: String,
+
+    /// Queue depths, 1 to 1024 each, measured in this order
+    #[arg(long, value_name = "DEPTHS", value_delimiter = ',', default_value = "1,16,128", value_parser = clap::value_parser!(u32).range(1..=i64::from(limits::QUEUE_DEPTH_MAX)))]
+    qd: Vec<u32>,
+
+    /// Percent of reads; the rest are writes
+    #[arg(long, value_name = "PERCENT", default_value_t = 50, value_parser = clap::value_parser!(u8).range(0..=100))]
+    rwmixread: u8,
+
+    /// Bytes of one I/O, 512 to 1M, a power of two
+    #[arg(long, value_name = "SIZE", default_value = "4K", value_parser = io_bytes)]
+    bs: u32,
+
+    /// Bytes of the working set, at least 1M; the drive is larger, to have room for a file system
+    #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = working_set)]
+    size: u64,
+
+    /// How long each repeat lasts: 500ms, 10s, 2m (a bare number is seconds)
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = milliseconds)]
+    runtime: u64,
+
+    /// How often each cell is measured; spread and intervals come from repeats
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=i64::from(limits::REPEATS_MAX)))]
+    repeats: u32,
+
+    /// Seed of places, directions and of what the profile leaves to chance
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+
+    /// The file that goes through the drive first, at most 64M of it [default: this program's own executable]
     #[arg(long, value_name = "PATH")]
     file: Option<PathBuf>,
 
-    /// Milliseconds of each of three repeats at each queue depth
-    #[arg(long, value_name = "MS", default_value_t = RUNTIME_MS, value_parser = clap::value_parser!(u64).range(1..=3_600_000))]
-    runtime_ms: u64,
+    /// Layout of the text
+    #[arg(long, value_enum, default_value_t = Layout::New)]
+    layout: Layout,
+
+    /// Write the scorecard as JSON; '-' prints it instead of the text
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+
+    /// Write the scorecard as one self-contained HTML page with plots
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+
+    /// Folder for the mount point and for fio's results, which stay there [default: a private one, removed at the end]
+    #[arg(long, value_name = "DIR")]
+    work_dir: Option<PathBuf>,
+
+    /// Leave the private folder with fio's results
+    #[arg(long, conflicts_with = "work_dir")]
+    keep: bool,
 }
 
-/// Shows both halves at work.
+fn io_bytes(text: &str) -> Result<u32, String> {
+    let allowed = "allowed: a power of two from 512 to 1M";
+    let bytes = size::parse(text).map_err(|error| format!("{error}; {allowed}"))?;
+    match u32::try_from(bytes) {
+        Ok(bytes)
+            if bytes.is_power_of_two()
+                && (limits::IO_BYTES_MIN..=limits::IO_BYTES_MAX).contains(&bytes) =>
+        {
+            Ok(bytes)
+        }
+        _ => Err(allowed.into()),
+    }
+}
+
+fn working_set(text: &str) -> Result<u64, String> {
+    let allowed = "allowed: whole MiB, 1M to 1T";
+    let bytes = size::parse(text).map_err(|error| format!("{error}; {allowed}"))?;
+    if (1 << 20..=1 << 40).contains(&bytes) && bytes.is_multiple_of(1 << 20) {
+        Ok(bytes)
+    } else {
+        Err(allowed.into())
+    }
+}
+
+fn milliseconds(text: &str) -> Result<u64, String> {
+    let time = parse::milliseconds("runtime", text).map_err(|error| format!("allowed: {}", error.allowed))?;
+    match time {
+        10.. => Ok(time),
+        _ => Err("allowed: at least 10ms".into()),
+    }
+}
+
+/// Measures and shows.
 pub(crate) fn run(arguments: &DemoArguments, out: &mut dyn Write) -> Result<Exit, Failure> {
-    let path = match &arguments.file {
-        Some(path) => path.clone(),
-        None => std::env::current_exe()
-            .context("wanted this program's own file; name another with --file")
-            .map_err(Failure::environment)?,
-    };
-    let original = read(&path)?;
-    let uri = Uri::parse(DRIVE).map_err(Failure::usage)?;
-    writeln!(
-        out,
-        "drive      {uri}, emulated in this process: NVMe controller and driver share a queue pair in memory"
-    )?;
-    writeln!(
-        out,
-        "file       {} ({} bytes)",
-        path.display(),
-        original.len()
-    )?;
-    if !round_trip(&uri, &original, out)? {
-        return Ok(Exit::Short);
-    }
-    measure(&uri, arguments.runtime_ms, out)
-}
-
-/// The bytes of a file that fits the drive.
-fn read(path: &Path) -> Result<Vec<u8>, Failure> {
-    let most = limits::DEMO_FILE_BYTES_MAX;
-    let mut bytes = Vec::new();
-    File::open(path)
-        .and_then(|file| file.take(most + 1).read_to_end(&mut bytes))
-        .with_context(|| {
-            format!(
-                "wanted to read {}; name another file with --file",
-                path.display()
-            )
-        })
-        .map_err(Failure::environment)?;
-    if bytes.len() as u64 > most {
-        return Err(Failure::usage(anyhow!(
-            "--file: {} is too large; allowed: at most {} bytes",
-            path.display(),
-            Size(most)
-        )));
-    }
-    Ok(bytes)
-}
-
-/// Sends bytes to the drive and back; says whether they came back unchanged.
-fn round_trip(uri: &Uri, original: &[u8], out: &mut dyn Write) -> Result<bool, Failure> {
-    let device = device::open_inline(device::require_built(uri)?)?;
-    let mut blocks = BlockDevice::open(device, NamespaceId::new(1), BlockOptions::default())
-        .context("wanted the block layer on namespace 1")
-        .map_err(Failure::environment)?;
-    let begin = clock::now();
-    blocks
-        .write_at(FILE_OFFSET, original)
-        .context("writing the file")
-        .map_err(Failure::Short)?;
-    blocks
-        .flush()
-        .context("flushing the drive")
-        .map_err(Failure::Short)?;
-    let written = clock::now();
-    let mut copy = vec![0; original.len()];
-    blocks
-        .read_at(FILE_OFFSET, &mut copy)
-        .context("reading the file")
-        .map_err(Failure::Short)?;
-    let back = clock::now();
-    let verb = |seconds: f64| {
-        let mib = original.len() as f64 / f64::from(1 << 20);
-        format!(
-            "{:.2} ms, {:.0} MiB/s",
-            seconds * 1e3,
-            mib / seconds.max(1e-9)
-        )
-    };
-    writeln!(
-        out,
-        "written    at byte {FILE_OFFSET} (unaligned on purpose) in {}",
-        verb((written - begin).as_secs_f64())
-    )?;
-    writeln!(
-        out,
-        "read back  in {}",
-        verb((back - written).as_secs_f64())
-    )?;
-    let first_wrong = original
-        .iter()
-        .zip(&copy)
-        .position(|(wanted, found)| wanted != found);
-    match first_wrong {
-        None => writeln!(out, "compared   all {} bytes are equal\n", original.len())?,
-        Some(at) => writeln!(
-            out,
-            "compared   DIFFERENT from byte {at} on: wanted {:#04x}, found {:#04x}",
-            original[at], copy[at]
-        )?,
-    }
-    Ok(first_wrong.is_none())
-}
-
-/// Measures the drive at each depth and prints the table.
-fn measure(uri: &Uri, runtime_ms: u64, out: &mut dyn Write) -> Result<Exit, Failure> {
-    let device = device::require_built(uri)?;
-    let mut reports: Vec<Report> = Vec::new();
-    for qd in DEPTHS {
-        let job = Job {
-            qd,
-            runtime_ms: Some(runtime_ms),
-            precondition: true,
-            ..Job::default()
-        };
-        let mut live = Live::new(job.repeats);
-        reports.push(bench_command::report(device, &job, 1, &mut live)?);
-    }
-    write!(out, "{}", text::table(&reports))?;
-    for report in &reports {
-        let qd = report.job.qd;
-        match &report.ceiling {
-            Figure::Value(ceiling) => {
-                let rate = text::rate(ceiling.per_second);
-                writeln!(out, "ceiling at QD {qd}: {rate}/s, {}", ceiling.name)?;
-            }
-            Figure::NotRun(reason) => writeln!(out, "ceiling at QD {qd}: not run: {reason}")?,
+    let mut qds: Vec<u32> = Vec::new();
+    for &qd in &arguments.qd {
+        if !qds.contains(&qd) {
+            qds.push(qd);
         }
     }
-    writeln!(
-        out,
-        "\nnext: dataplane-emu bench --help; dataplane-emu doctor"
-    )?;
-    let clean = reports.iter().all(Report::is_clean);
-    Ok(if clean { Exit::Pass } else { Exit::Short })
+    let outputs = Outputs::open(arguments.json.as_deref(), arguments.html.as_deref())?;
+    let wanted = Wanted {
+        profile: arguments.profile.clone(),
+        qds,
+        rwmixread: arguments.rwmixread,
+        bs: arguments.bs,
+        size: arguments.size,
+        runtime_ms: arguments.runtime,
+        repeats: arguments.repeats,
+        seed: arguments.seed,
+        file: arguments.file.clone(),
+    };
+    let work = guards::WorkDir::open(arguments.work_dir.as_deref(), arguments.keep)?;
+    let result = stages::run(&wanted, &work)?;
+    let card = &result.card;
+    outputs.write_json(&card.to_json(), out)?;
+    outputs.write_html(&html::render(card))?;
+    if !outputs.json_is_printed() {
+        match arguments.layout {
+            Layout::New => write!(out, "{}", text::render(card))?,
+            Layout::Old => write!(out, "{}", old_layout::render(card, &logs(arguments, &work)))?,
+        }
+    }
+    if result.failed.is_empty() {
+        Ok(Exit::Pass)
+    } else {
+        Err(Failure::Short(anyhow!("{}", result.failed.join("; "))))
+    }
+}
+
+/// The files that stay.
+fn logs(arguments: &DemoArguments, work: &guards::WorkDir) -> Vec<String> {
+    let written = [&arguments.json, &arguments.html];
+    let mut all: Vec<String> = written
+        .into_iter()
+        .flatten()
+        .map(|path| path.display().to_string())
+        .collect();
+    if work.stays() {
+        all.push(format!("{}/*.json, *.log (fio)", work.path().display()));
+    }
+    all
 }

@@ -1,19 +1,41 @@
 //! The options of emulated devices: one table says their keys; reading and printing go by it.
 
 use core::fmt;
+use std::path::PathBuf;
 
 use media::BlockSize;
+use media::file::Direct;
 use mem::Backing;
 
-use super::percent;
-use super::{Emulated, Keeps, Placement, UriError};
+use super::{Emulated, Keeps, Placement, UriError, path_text, percent};
+use crate::size::{self, Size};
 use crate::{limits, suggest};
 
 /// The keys of an emulated device of any kind.
-const KEYS: [&str; 4] = ["lba", "ns", "profile", "controller"];
+const KEYS: [&str; 7] = [
+    "lba",
+    "ns",
+    "profile",
+    "controller",
+    "fault",
+    "log",
+    "seed",
+];
 
-/// The keys of a device whose blocks are in memory.
-const KEYS_OF_RAM: [&str; 5] = ["lba", "ns", "profile", "controller", "memory"];
+/// The keys that only a device with its blocks in memory has, or in a file.
+fn more_keys(kind: &str) -> &'static [&'static str] {
+    match kind {
+        "ram" => &["memory"],
+        "file" => &["size", "direct"],
+        _ => &[],
+    }
+}
+
+const DIRECTS: [(&str, Direct); 3] = [
+    ("auto", Direct::Auto),
+    ("always", Direct::Always),
+    ("never", Direct::Never),
+];
 
 const MEMORIES: [(&str, Backing); 4] = [
     ("plain", Backing::Anonymous),
@@ -32,6 +54,8 @@ pub enum Profile {
     Instant,
     /// As a drive of this name would.
     Named(String),
+    /// As this file says.
+    File(PathBuf),
 }
 
 /// What the options say, or their defaults.
@@ -42,6 +66,11 @@ pub(super) struct Options {
     pub(super) profile: Profile,
     pub(super) memory: Backing,
     pub(super) controller: Placement,
+    pub(super) fault: Option<PathBuf>,
+    pub(super) log: Option<PathBuf>,
+    pub(super) seed: u64,
+    pub(super) size: Option<u64>,
+    pub(super) direct: Direct,
 }
 
 impl Options {
@@ -52,12 +81,17 @@ impl Options {
             profile: Profile::Instant,
             memory: Backing::Anonymous,
             controller: Placement::Inline,
+            fault: None,
+            log: None,
+            seed: 0,
+            size: None,
+            direct: Direct::Auto,
         };
-        let keys: &[&'static str] = if kind == "ram" { &KEYS_OF_RAM } else { &KEYS };
+        let keys = [&KEYS[..], more_keys(kind)].concat();
         let mut seen = Vec::with_capacity(keys.len());
         for (key, value) in pairs(kind, query)? {
             if !keys.contains(&key.as_str()) {
-                return Err(unknown(kind, &key, &value, keys));
+                return Err(unknown(kind, &key, &value, &keys));
             }
             if seen.contains(&key) {
                 return Err(UriError::Repeated { key });
@@ -75,6 +109,11 @@ impl Options {
             "profile" => self.profile = profile(value)?,
             "controller" => self.controller = choice("controller", value, &PLACEMENTS)?,
             "memory" => self.memory = choice("memory", value, &MEMORIES)?,
+            "fault" => self.fault = Some(file_name("fault", value)?),
+            "log" => self.log = Some(file_name("log", value)?),
+            "seed" => self.seed = seed(value)?,
+            "size" => self.size = Some(file_size(value)?),
+            "direct" => self.direct = choice("direct", value, &DIRECTS)?,
             _ => unreachable!("every key of the tables has its arm"),
         }
         Ok(())
@@ -95,18 +134,38 @@ pub(super) fn write(device: &Emulated, f: &mut fmt::Formatter<'_>) -> fmt::Resul
     if device.namespaces != 1 {
         option("ns", &device.namespaces)?;
     }
-    if let Profile::Named(name) = &device.profile {
-        option("profile", name)?;
+    match &device.profile {
+        Profile::Instant => {}
+        Profile::Named(name) => option("profile", name)?,
+        Profile::File(path) => option("profile", &path_text(path))?,
     }
     if device.controller != Placement::Inline {
         option("controller", &name_of(device.controller, &PLACEMENTS))?;
     }
-    if let Keeps::Ram { memory, .. } = device.keeps
-        && memory != Backing::Anonymous
-    {
-        option("memory", &name_of(memory, &MEMORIES))?;
+    if let Some(path) = &device.fault {
+        option("fault", &path_text(path))?;
     }
-    Ok(())
+    if let Some(path) = &device.log {
+        option("log", &path_text(path))?;
+    }
+    if device.seed != 0 {
+        option("seed", &device.seed)?;
+    }
+    match device.keeps {
+        Keeps::Ram { memory, .. } if memory != Backing::Anonymous => {
+            option("memory", &name_of(memory, &MEMORIES))
+        }
+        Keeps::File { size, direct, .. } => {
+            if let Some(bytes) = size {
+                option("size", &Size(bytes))?;
+            }
+            if direct != Direct::Auto {
+                option("direct", &name_of(direct, &DIRECTS))?;
+            }
+            Ok(())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Refuses the options of a device that has none.
@@ -183,6 +242,9 @@ fn profile(value: &str) -> Result<Profile, UriError> {
     let letter = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
     let sound =
         (1..=limits::PROFILE_LETTERS_MAX).contains(&value.len()) && value.chars().all(letter);
+    if value.contains('/') || value.ends_with(".toml") {
+        return file_name("profile", value).map(Profile::File);
+    }
     match value {
         "instant" => Ok(Profile::Instant),
         name if sound => Ok(Profile::Named(name.to_owned())),
@@ -190,12 +252,51 @@ fn profile(value: &str) -> Result<Profile, UriError> {
             key: "profile",
             value: value.to_owned(),
             allowed: format!(
-                "a name of 1 to {} letters, digits, '-', '.', '_', for example instant",
+                "a name of 1 to {} letters, digits, '-', '.', '_', for example instant (`dataplane-emu profile list`), or a path that holds '/' or ends in .toml",
                 limits::PROFILE_LETTERS_MAX
             ),
             nearest: None,
         }),
     }
+}
+
+/// The name of a file.
+fn file_name(key: &'static str, value: &str) -> Result<PathBuf, UriError> {
+    if (1..=limits::PATH_BYTES_MAX).contains(&value.len()) {
+        return Ok(PathBuf::from(value));
+    }
+    Err(UriError::BadValue {
+        key,
+        value: value.to_owned(),
+        allowed: format!("a path of 1 to {} bytes", limits::PATH_BYTES_MAX),
+        nearest: None,
+    })
+}
+
+fn seed(value: &str) -> Result<u64, UriError> {
+    value.parse().map_err(|_| UriError::BadValue {
+        key: "seed",
+        value: value.to_owned(),
+        allowed: format!("a whole number from 0 to {}", u64::MAX),
+        nearest: None,
+    })
+}
+
+fn file_size(value: &str) -> Result<u64, UriError> {
+    let refuse = |allowed: String| UriError::BadValue {
+        key: "size",
+        value: value.to_owned(),
+        allowed,
+        nearest: None,
+    };
+    let bytes = size::parse(value).map_err(|_| refuse(size::ALLOWED.into()))?;
+    if (1..=limits::NAMESPACE_BYTES_MAX).contains(&bytes) {
+        return Ok(bytes);
+    }
+    Err(refuse(format!(
+        "1 to {} bytes",
+        limits::NAMESPACE_BYTES_MAX
+    )))
 }
 
 /// The value that a word stands for.

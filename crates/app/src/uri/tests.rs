@@ -27,6 +27,9 @@ fn a_ram_drive_has_plain_defaults() {
         namespaces: 1,
         profile: Profile::Instant,
         controller: Placement::Inline,
+        fault: None,
+        log: None,
+        seed: 0,
     };
     assert_eq!(device("ram:1G"), expected);
     assert_eq!(device("ram:1GiB?"), expected);
@@ -35,7 +38,7 @@ fn a_ram_drive_has_plain_defaults() {
 #[test]
 fn every_option_is_read() {
     let device =
-        device("ram:64M?lba=4096&ns=3&profile=optane-p5800x&memory=huge2m&controller=thread");
+        device("ram:64M?lba=4096&ns=3&profile=optane-p5800x&memory=huge2m&controller=thread&fault=bad%26.toml&log=/tmp/l&seed=7");
     assert_eq!(
         device.keeps,
         Keeps::Ram {
@@ -47,12 +50,33 @@ fn every_option_is_read() {
     assert_eq!(device.namespaces, 3);
     assert_eq!(device.profile, Profile::Named("optane-p5800x".into()));
     assert_eq!(device.controller, Placement::Thread);
+    assert_eq!(device.fault.as_deref(), Some(Path::new("bad&.toml")));
+    assert_eq!(device.log.as_deref(), Some(Path::new("/tmp/l")));
+    assert_eq!(device.seed, 7);
+    let file = self::device("file:disk.img?size=1M&direct=never&profile=./mine.toml");
+    let keeps = Keeps::File {
+        path: "disk.img".into(),
+        size: Some(1 << 20),
+        direct: Direct::Never,
+    };
+    assert_eq!(file.keeps, keeps);
+    assert_eq!(file.profile, Profile::File("./mine.toml".into()));
+}
+
+#[test]
+fn relative_paths_can_count_from_another_folder() {
+    let mut device = device("file:disk.img?profile=a/p.toml&fault=/f.toml");
+    device.resolve_paths(Path::new("/lab"));
+    assert_eq!(
+        device.to_string(),
+        "file:/lab/disk.img?profile=/lab/a/p.toml&fault=/f.toml"
+    );
 }
 
 #[test]
 fn paths_are_percent_decoded_byte_by_byte() {
     let path = |text: &str| match device(text).keeps {
-        Keeps::File(path) => path.into_os_string().into_vec(),
+        Keeps::File { path, .. } => path.into_os_string().into_vec(),
         other => panic!("{other:?}"),
     };
     assert_eq!(path("file:/tmp/a%20b%3Fc.img?lba=4096"), b"/tmp/a b?c.img");
@@ -127,7 +151,7 @@ fn broken_addresses_say_what_is_allowed() {
 fn nonsense_is_answered_with_key_value_and_what_is_allowed() {
     assert_eq!(
         message("ram:1G?lbs=512"),
-        "ram: no option \"lbs\" (value \"512\"); allowed: lba, ns, profile, controller, memory; did you mean \"lba\"?"
+        "ram: no option \"lbs\" (value \"512\"); allowed: lba, ns, profile, controller, fault, log, seed, memory; did you mean \"lba\"?"
     );
     assert_eq!(
         message("ram:1G?lba=513"),
@@ -135,10 +159,14 @@ fn nonsense_is_answered_with_key_value_and_what_is_allowed() {
     );
     assert!(message("ram:1G?ns=0").contains("1 to 1024 namespaces"));
     assert!(message("ram:1G?memory=hug2m").ends_with("did you mean \"huge2m\"?"));
-    assert!(message("ram:1G?profile=a/b").contains("letters"));
+    assert!(message("ram:1G?profile=a+b").contains("letters"));
     assert!(message("ram:1G?lba").contains("key=value"));
     assert!(message("ram:1G?lba=512&lba=512").contains("twice"));
     assert!(message("null:1G?memory=plain").contains("allowed: lba, ns, profile, controller"));
+    assert!(message("ram:1G?size=1G").contains("no option"));
+    assert!(message("file:a?size=1G&ns=2").contains("several devices"));
+    assert!(message("file:a?size=100").contains("logical block size"));
+    assert!(message("ram:1G?seed=x").contains("whole number"));
     assert!(message("pci:01:00.0?lba=512").contains("has no options"));
     assert!(message("rma:1G").ends_with("did you mean \"ram\"?"));
     assert!(message("disk.img").contains("begins with no kind"));
@@ -161,14 +189,10 @@ fn what_this_version_cannot_open_is_named() {
     };
     assert_eq!(missing("ram:1M"), Ok(()));
     assert_eq!(missing("null:1M?profile=instant"), Ok(()));
-    assert_eq!(missing("file:a"), Err("file:".into()));
+    assert_eq!(missing("file:a?profile=p5800x"), Ok(()));
     assert_eq!(missing("vfio-user:a"), Err("vfio-user:".into()));
     assert_eq!(missing("nvme-tcp://h:1/n"), Err("nvme-tcp:".into()));
     assert_eq!(missing("pci:01:00.0"), Err("pci:".into()));
-    assert_eq!(
-        missing("ram:1M?profile=p5800x"),
-        Err("profile=p5800x".into())
-    );
 }
 
 fn bytes_of_a_path() -> impl Strategy<Value = Vec<u8>> {
@@ -188,24 +212,48 @@ fn emulated_devices() -> impl Strategy<Value = Uri> {
             memory
         }),
         (1_u64..1 << 40).prop_map(|blocks| Keeps::Null(blocks * 4096)),
-        bytes_of_a_path().prop_map(|bytes| Keeps::File(PathBuf::from(OsString::from_vec(bytes)))),
+        (
+            bytes_of_a_path(),
+            proptest::option::of((1_u64..1 << 40).prop_map(|blocks| blocks * 4096)),
+            prop_oneof![
+                Just(Direct::Auto),
+                Just(Direct::Always),
+                Just(Direct::Never)
+            ]
+        )
+            .prop_map(|(path, size, direct)| Keeps::File {
+                path: PathBuf::from(OsString::from_vec(path)),
+                size,
+                direct
+            }),
     ];
     let profile = prop_oneof![
         Just(Profile::Instant),
         "[a-z0-9._-]{1,64}"
             .prop_filter("the default's own name", |name| name != "instant")
+            .prop_filter("a file", |name| !name.ends_with(".toml"))
             .prop_map(Profile::Named),
+        "[^\\x00]{0,30}/[^\\x00]{0,30}".prop_map(|name| Profile::File(name.into())),
     ];
     let block_size = prop_oneof![Just(BlockSize::B512), Just(BlockSize::B4096)];
     let controller = prop_oneof![Just(Placement::Inline), Just(Placement::Thread)];
-    (keeps, block_size, 1_u32..=1024, profile, controller).prop_map(
-        |(keeps, block_size, namespaces, profile, controller)| {
+    let names = || proptest::option::of("[^\\x00]{1,30}".prop_map(PathBuf::from));
+    let wrappers = (profile, names(), names(), any::<u64>());
+    (keeps, block_size, 1_u32..=1024, controller, wrappers).prop_map(
+        |(keeps, block_size, namespaces, controller, (profile, fault, log, seed))| {
+            let namespaces = match keeps {
+                Keeps::File { .. } => 1,
+                _ => namespaces,
+            };
             Uri::Emulated(Emulated {
                 keeps,
                 block_size,
                 namespaces,
                 profile,
                 controller,
+                fault,
+                log,
+                seed,
             })
         },
     )

@@ -1,0 +1,123 @@
+//! Counters that other programs read from two small files while a drive runs: docs/telemetry.md.
+//!
+//! Written by the thread that waits for the end, never by one that serves. A file that cannot be written is left alone, and the
+//! drive runs without it.
+
+mod file;
+mod page;
+#[cfg(test)]
+mod tests;
+
+use core::time::Duration;
+use std::io;
+use std::path::Path;
+
+use tracing::warn;
+
+use crate::clock;
+use crate::lab::TelemetrySection;
+use file::Target;
+use page::{Rates, State, Update};
+
+pub(crate) use page::Counts;
+
+/// Where readers of the first dataplane-emu look.
+const V1_PATH: &str = "/tmp/dataplane_telemetry.bin";
+
+/// Where everybody else looks.
+const V2_PATH: &str = "/dev/shm/dataplane_telemetry";
+
+/// How often the files are written.
+pub(crate) const PERIOD: Duration = Duration::from_millis(100);
+
+/// The two files, as far as they can be written.
+#[derive(Debug)]
+pub(crate) struct Telemetry {
+    v1: Option<Target>,
+    v2: Option<Target>,
+    started_ns: u64,
+    /// When the last update was made, by the program's clock, and what it said.
+    last: (Duration, Counts),
+}
+
+impl Telemetry {
+    /// Opens the files, or says in the log why one of them is left alone, and writes them for the first time.
+    pub(crate) fn start(wanted: &TelemetrySection) -> Self {
+        let mut telemetry = Self {
+            v1: open(wanted.v1.as_deref(), V1_PATH, page::V1_BYTES),
+            v2: open(wanted.v2.as_deref(), V2_PATH, page::V2_BYTES),
+            started_ns: clock::nanoseconds_since_1970(),
+            last: (clock::now(), Counts::default()),
+        };
+        // The whole page this once; what is behind its used part stays zero.
+        telemetry.write(
+            State::Running,
+            &Counts::default(),
+            Rates::default(),
+            page::V2_BYTES,
+        );
+        telemetry
+    }
+
+    /// Whether nobody can read anything.
+    pub(crate) const fn is_off(&self) -> bool {
+        self.v1.is_none() && self.v2.is_none()
+    }
+
+    /// Writes the files with what was counted by now.
+    pub(crate) fn update(&mut self, counts: &Counts) {
+        let now = clock::now();
+        let (then, before) = self.last;
+        let rates = Rates::between(&before, counts, now.saturating_sub(then));
+        self.last = (now, *counts);
+        self.write(State::Running, counts, rates, page::V2_USED);
+    }
+
+    /// Writes the files for the last time.
+    pub(crate) fn finish(mut self, counts: &Counts) {
+        self.write(State::Ended, counts, Rates::default(), page::V2_USED);
+    }
+
+    fn write(&mut self, state: State, counts: &Counts, rates: Rates, len: usize) {
+        let update = Update {
+            state,
+            counts: *counts,
+            rates,
+            started_ns: self.started_ns,
+            now_ns: clock::nanoseconds_since_1970(),
+        };
+        let page = page::v2(&update);
+        keep_while(&mut self.v2, |target| {
+            target.write_in_sequence(&page[..len])
+        });
+        keep_while(&mut self.v1, |target| {
+            target.number = target.number.wrapping_add(1);
+            target.write(0, &page::v1(&update, target.number))
+        });
+    }
+}
+
+/// Opens one of the files at the path wanted, or its own; `none` is no file.
+fn open(wanted: Option<&Path>, own: &str, bytes: usize) -> Option<Target> {
+    let path = wanted.unwrap_or(Path::new(own));
+    if path.as_os_str() == crate::lab::NO_TELEMETRY {
+        return None;
+    }
+    match Target::open(path, bytes) {
+        Ok(target) => Some(target),
+        Err(error) => {
+            warn!("{}: no telemetry here: {error}", path.display());
+            None
+        }
+    }
+}
+
+/// Gives a file up, with one line in the log, when it cannot be written.
+fn keep_while(target: &mut Option<Target>, write: impl FnOnce(&mut Target) -> io::Result<()>) {
+    if let Some(open) = target
+        && let Err(error) = write(open)
+    {
+        warn!("{}: the telemetry ends here: {error}", open.path.display());
+        *target = None;
+    }
+}

@@ -1,0 +1,149 @@
+//! The scorecard's page in a real browser: headless Chromium, from a result on file and from a demo of this moment.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use bench::scorecard::{Scorecard, html};
+
+/// A scorecard as the demo wrote it on a machine with two CPUs.
+const RESULT: &str = include_str!("scorecard_page.json");
+
+/// The three plots.
+const PLOTS: [&str; 3] = ["plot-iops", "plot-latency", "plot-cpu"];
+
+fn folder() -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("scorecard_page");
+    fs::create_dir_all(&path).expect("the build folder can be written");
+    path
+}
+
+/// What a browser made of a page.
+struct Seen {
+    /// The document after everything was loaded and run.
+    document: String,
+    /// Errors on its console, among them every request that the network did not answer.
+    errors: Vec<String>,
+}
+
+/// The browser of this machine.
+fn browser() -> Option<&'static str> {
+    ["chromium", "chromium-browser", "google-chrome"]
+        .into_iter()
+        .find(|name| Command::new(name).arg("--version").output().is_ok())
+}
+
+/// Has the page shown, with a network that answers nothing. `None`: there is no browser, which is said.
+fn show(name: &str, page: &str, more: &[&str]) -> Option<Seen> {
+    let Some(browser) = browser() else {
+        println!("not run: no chromium on this machine; apt-get install chromium");
+        return None;
+    };
+    let file = folder().join(format!("{name}.html"));
+    fs::write(&file, page).unwrap();
+    let profile = folder().join(format!("{name}.profile"));
+    let output = Command::new(browser)
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"])
+        .args(["--enable-logging=stderr", "--proxy-server=127.0.0.1:9", "--virtual-time-budget=2000"])
+        .arg(format!("--user-data-dir={}", profile.display()))
+        .args(more)
+        .arg("--dump-dom")
+        .arg(format!("file://{}", file.display()))
+        .output()
+        .expect("the browser starts");
+    let log = String::from_utf8_lossy(&output.stderr).into_owned();
+    let document = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(document.contains("</html>"), "the browser showed nothing: {log}");
+    let errors = log.lines().filter(|line| line.contains("CONSOLE"));
+    Some(Seen {
+        document,
+        errors: errors.map(str::to_owned).collect(),
+    })
+}
+
+/// Marks of measured figures in one plot.
+fn marks(document: &str, plot: &str) -> usize {
+    let begin = document.find(&format!("id=\"{plot}\"")).unwrap_or_else(|| panic!("no {plot}"));
+    let end = begin + document[begin..].find("</figure>").expect("a figure ends");
+    document[begin..end].matches("class=\"mark\"").count()
+}
+
+/// A page of this scorecard needs nobody, says nothing on the console, and shows every figure.
+fn check(card: &Scorecard, seen: &Seen) {
+    assert_eq!(seen.errors, Vec::<String>::new());
+    for address in ["http:", "https:", " src=", "url(", "@import"] {
+        assert!(!seen.document.contains(address), "{address}");
+    }
+    let with_figures = card.rows.iter().filter(|row| row.iops.is_some());
+    let harness = |row: &&bench::scorecard::model::Row| row.counters.is_none();
+    let all = with_figures.clone().count();
+    let paths = all - with_figures.filter(harness).count();
+    assert!(paths > 0);
+    assert_eq!(PLOTS.map(|plot| marks(&seen.document, plot)), [all, paths, all]);
+    // Every figure of a plot stands in a table too.
+    for row in card.rows.iter().filter_map(|row| row.iops) {
+        let digits: String = format!("{row:.0}");
+        let plain = seen.document.replace(',', "");
+        assert!(plain.contains(&format!("<td>{digits}</td>")), "{digits}");
+    }
+}
+
+#[test]
+fn the_page_of_a_result_on_file_shows_every_figure_and_asks_nobody() {
+    let card = Scorecard::from_json(RESULT).unwrap();
+    let page = html::render(&card);
+    if let Some(seen) = show("on_file", &page, &[]) {
+        check(&card, &seen);
+    }
+}
+
+#[test]
+fn the_page_of_a_demo_of_this_moment_shows_every_figure_and_asks_nobody() {
+    let (json, html) = (folder().join("now.json"), folder().join("now_written.html"));
+    let output = Command::new(env!("CARGO_BIN_EXE_dataplane-emu"))
+        .args(["demo", "--size", "8M", "--runtime", "30ms", "--repeats", "2", "--qd", "1,4"])
+        .arg("--json")
+        .arg(&json)
+        .arg("--html")
+        .arg(&html)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    let card = Scorecard::from_json(&fs::read_to_string(&json).unwrap()).unwrap();
+    let page = fs::read_to_string(&html).unwrap();
+    if let Some(seen) = show("now", &page, &[]) {
+        check(&card, &seen);
+    }
+}
+
+#[test]
+fn the_page_fits_wide_and_narrow_windows() {
+    let page = html::render(&Scorecard::from_json(RESULT).unwrap());
+    // The page measures itself: a body wider than its window would have to be moved sideways.
+    let measuring = "<script>document.documentElement.setAttribute('data-sideways', \
+                     document.documentElement.scrollWidth - window.innerWidth)</script></body>";
+    let page = page.replace("</body>", measuring);
+    for width in [1400, 500] {
+        let size = format!("--window-size={width},1000");
+        let Some(seen) = show(&format!("width_{width}"), &page, &[&size]) else {
+            return;
+        };
+        assert!(seen.document.contains("data-sideways=\"0\""), "{width}");
+    }
+}
+
+#[test]
+fn the_alarm_hears_errors_on_the_console_and_requests_to_the_network() {
+    for (name, fault) in [
+        ("throws", "<script>throw new Error('heard')</script>"),
+        ("asks", "<img alt=\"\" src=\"http://192.0.2.1/picture.png\">"),
+    ] {
+        let page = html::render(&Scorecard::from_json(RESULT).unwrap());
+        let page = page.replace("</body>", &format!("{fault}</body>"));
+        let Some(seen) = show(name, &page, &[]) else {
+            return;
+        };
+        assert!(!seen.errors.is_empty(), "{name} went unheard");
+    }
+}
