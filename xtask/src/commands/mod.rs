@@ -5,7 +5,9 @@ mod check;
 mod ci;
 mod demo;
 mod deny;
+mod dist;
 mod doc;
+mod drive;
 mod fuzz;
 mod loom;
 mod miri;
@@ -33,6 +35,7 @@ pub(crate) enum Command {
     Mutants(mutants::Options),
     Deny(deny::Options),
     Demo(demo::Options),
+    Dist(dist::Options),
     Doc(doc::Options),
     Ci(ci::Options),
 }
@@ -55,6 +58,7 @@ impl Command {
             Self::Mutants(options) => options.run(workshop),
             Self::Deny(options) => options.run(workshop),
             Self::Demo(options) => options.run(workshop),
+            Self::Dist(options) => options.run(workshop),
             Self::Doc(options) => options.run(workshop),
             Self::Ci(options) => options.run(workshop),
         }
