@@ -24,4 +24,5 @@ pub mod drive;
 pub mod hostile;
 pub mod model;
 pub mod round_trip;
+pub mod trace;
 pub mod world;
