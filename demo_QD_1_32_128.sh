@@ -95,30 +95,33 @@ for depth in ${depths//,/ }; do
     rm -f "x_qd$depth.json" "fuse_qd$depth.json"
 done
 
-arguments=(demo --layout old --profile "$profile" --qd "$depths" --runtime "$runtime" --size "$size"
+arguments=(demo --layout old --profile "$profile" --qd "$depths" --repeats 3 --runtime "$((runtime * 1000 / 3))ms" --size "$size"
     --rwmixread "$mix" --bs "${DEMO_BS:-4k}" --json "$work/demo.json" --work-dir "$folder")
 echo "[Stage 0] $binary ${arguments[*]}"
 code=0
-"$binary" "${arguments[@]}" >"$work/scorecard" || code=$?
+# Its progress lines, [Stage 1] to [Stage 3], come on stderr; who waits for them reads our output.
+{ "$binary" "${arguments[@]}" >"$work/scorecard"; } 2>&1 || code=$?
 
 if [[ ! -s $work/demo.json ]]; then
     cat "$work/scorecard"
     refuse "$((code == 0 ? 1 : code))" "the demo wrote no results; what it said is above"
 fi
+mkdir "$work/logs"
+# Without the demo's own list of files: they go with the work folder.
+sed '/^  Logs:$/,$d' "$work/scorecard" >"$work/logs/arm_neoverse_engine.log"
+cat "$work/logs/arm_neoverse_engine.log"
 if command -v python3 >/dev/null; then
     python3 "$root/packaging/old-results.py" "$work" "$middle" "$deepest"
-    cp "$work/scorecard" "$work/logs/arm_neoverse_engine.log"
 else
-    say "stages, logs and results under the old names: not run: python3 is missing"
+    say "logs and results under the old names: not run: python3 is missing"
 fi
-cat "$work/scorecard"
+mv "$work/demo.json" "$work/logs/arm_neoverse_demo.json"
 
 # Moved and not written there, so that nobody's link under the old name is followed.
-logs=()
-for log in "$work"/logs/*.log; do
-    [[ -e $log ]] || continue
+echo "  Logs:"
+for log in "$work"/logs/*; do
     place=${TMPDIR:-/tmp}/${log##*/}
-    mv -fT "$log" "$place" && logs+=("$place")
+    mv -fT "$log" "$place"
+    echo "    $place"
 done
-echo "Logs: ${logs[*]:-none}"
 exit "$code"

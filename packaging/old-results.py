@@ -2,8 +2,8 @@
 
 Usage: old-results.py WORK MIDDLE DEEPEST
 
-Reads WORK/demo.json; writes one log per stage into WORK/logs, copies what fio said to x_qdN.json (kernel) and
-fuse_qdN.json in the current folder, and prints one line per measurement. A measurement that is not there says why.
+Reads WORK/demo.json; writes one log per stage into WORK/logs, and copies what fio said to x_qdN.json (kernel) and
+fuse_qdN.json in the current folder. A result that is not there says why.
 """
 
 import json
@@ -45,24 +45,22 @@ def line_of(stage, row):
 
 def keep_fio(row, prefix):
     """Copies fio's own output of a row; says why when there is none."""
-    if not was_measured(row):
+    if not was_measured(row) or row.get("generator", "fio") != "fio":
         return
     name = f"{prefix}_qd{row['qd']}.json"
     source = row.get("fio_json")
     if source and Path(source).is_file():
         shutil.copyfile(source, name)
     else:
-        print(f"{name}: not written: this row was not measured with fio, or its output was not kept")
+        print(f"{name}: not written: fio's output was not kept")
 
 
 def main(work, middle, deepest):
     rows = json.loads((work / "demo.json").read_text())["rows"]
     logs = work / "logs"
-    logs.mkdir()
     for door, stage, prefix in STAGES:
         for row in (row for row in rows if row["id"] == door):
             line = line_of(stage, row)
-            print(line)
             with (logs / log_of(row, middle, deepest)).open("a") as log:
                 log.write(f"{line}\n{json.dumps(row, indent=2)}\n")
             if prefix:

@@ -1,6 +1,8 @@
 //! Lab files: any text, and texts near a right one.
 #![no_main]
 
+use std::path::Path;
+
 use dataplane_emu::lab::{Lab, schema};
 use dataplane_emu::limits;
 use libfuzzer_sys::{Corpus, fuzz_target};
@@ -14,10 +16,19 @@ fuzz_target!(|text: &str| -> Corpus {
         Err(error) => assert!(!error.to_string().is_empty()),
     }
     if text.is_empty() {
-        assert!(schema().contains("\"version\""));
+        once();
     }
     Corpus::Keep
 });
+
+/// What does not depend on the text: the schema, and the words for files that are empty or none.
+fn once() {
+    assert!(schema().contains("\"version\""));
+    for (path, words) in [("/dev/null", "/dev/null: "), ("/dev", "wanted a lab file")] {
+        let error = Lab::load(Path::new(path)).expect_err("it is no lab");
+        assert!(error.to_string().contains(words), "{error}");
+    }
+}
 
 /// What every lab that was accepted keeps to.
 fn check(lab: &Lab) {

@@ -82,6 +82,9 @@ enum Work {
 
 impl FaultyMedia {
     /// Puts faults in front of RAM.
+    ///
+    /// # Panics
+    /// If the machine has no memory for the blocks of one late command.
     pub fn new(inner: RamMedia, faults: Faults, plant: Option<Plant>, random: Random) -> Self {
         Self {
             inner,

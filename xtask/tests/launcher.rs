@@ -8,6 +8,8 @@ use std::process::{Command, Output};
 /// Says what it was called with on standard output, and writes three results where `--json` says.
 const STAND_IN: &str = r#"#!/bin/sh
 echo "called with: $*"
+printf '  Logs:\n    a file that goes away\n'
+echo "[Stage 2] FUSE bridge: not run: no /dev/fuse" >&2
 while [ "$1" != --json ]; do shift; done
 echo '{"fio version":"fio-3.33"}' >"$2.fio"
 cat >"$2" <<END
@@ -75,7 +77,7 @@ fn the_documented_command_without_variables_runs_the_old_job() {
         "{said}{}",
         text(&output.stderr)
     );
-    let job = "demo --layout old --profile aws-c7gd --qd 1,32,128 --runtime 30 --size 4G --rwmixread 50 --bs 4k";
+    let job = "demo --layout old --profile aws-c7gd --qd 1,32,128 --repeats 3 --runtime 10000ms --size 4G --rwmixread 50 --bs 4k";
     assert!(said.contains(&format!("called with: {job}")), "{said}");
     assert_eq!(text(&output.stderr), "", "nothing to complain of");
 }
@@ -96,8 +98,7 @@ fn variables_become_flags() {
         return;
     };
     let said = text(&output.stdout);
-    let job =
-        "--profile azure-d4pds-v6 --qd 1,16,64 --runtime 1 --size 64M --rwmixread 70 --bs 512";
+    let job = "--profile azure-d4pds-v6 --qd 1,16,64 --repeats 3 --runtime 333ms --size 64M --rwmixread 70 --bs 512";
     assert!(said.contains(job), "{said}{}", text(&output.stderr));
 }
 
@@ -111,16 +112,30 @@ fn results_come_under_the_old_names_and_what_did_not_run_says_so() {
     let said = text(&output.stdout);
     for line in [
         "[Stage 0] ",
-        "[Stage 1] XFS over loop, QD=1: 19357 IOPS, 51.29 us mean",
-        "[Stage 2] FUSE bridge, QD=1: not run: no /dev/fuse",
-        "[Stage 3] own driver, QD=32: 70158 IOPS, 226.02 us mean",
+        "[Stage 2] FUSE bridge: not run: no /dev/fuse",
         "/arm_neoverse_base.log",
         "/arm_neoverse_bdevperf_mid.log",
         "/arm_neoverse_engine.log",
+        "/arm_neoverse_demo.json",
     ] {
         assert!(said.contains(line), "{line}: {said}");
     }
-    assert!(place.0.join("arm_neoverse_engine.log").is_file(), "{said}");
+    for (log, line) in [
+        (
+            "base",
+            "[Stage 1] XFS over loop, QD=1: 19357 IOPS, 51.29 us mean",
+        ),
+        ("fuse", "[Stage 2] FUSE bridge, QD=1: not run: no /dev/fuse"),
+        (
+            "bdevperf_mid",
+            "[Stage 3] own driver, QD=32: 70158 IOPS, 226.02 us mean",
+        ),
+        ("engine", "called with: demo"),
+    ] {
+        let log = fs::read_to_string(place.0.join(format!("arm_neoverse_{log}.log"))).unwrap();
+        assert!(log.contains(line), "{line}: {log}");
+    }
+    assert!(!said.contains("goes away"), "{said}");
     let kernel = fs::read_to_string(place.0.join("x_qd1.json")).unwrap();
     assert!(kernel.contains("fio-3.33"), "fio's own words: {kernel}");
     assert!(!place.0.join("fuse_qd1.json").exists(), "a stale result");

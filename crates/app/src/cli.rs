@@ -7,6 +7,7 @@ use crate::commands::demo::DemoArguments;
 use crate::commands::doctor::DoctorArguments;
 use crate::commands::lab::LabArguments;
 use crate::commands::manual::{CompletionsArguments, ManArguments};
+use crate::commands::profile::ProfileArguments;
 use crate::commands::replay::ReplayArguments;
 use crate::commands::serve::ServeArguments;
 
@@ -41,6 +42,7 @@ pub(crate) enum Command {
     Replay(Box<ReplayArguments>),
     Serve(Box<ServeArguments>),
     Lab(LabArguments),
+    Profile(ProfileArguments),
     Completions(CompletionsArguments),
     Man(ManArguments),
 }

@@ -5,6 +5,7 @@ pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod lab;
 pub(crate) mod manual;
+pub(crate) mod profile;
 pub(crate) mod replay;
 pub(crate) mod serve;
 
@@ -22,6 +23,7 @@ pub(crate) fn run(command: Command, out: &mut dyn Write) -> Result<Exit, Failure
         Command::Replay(arguments) => replay::run(&arguments, out),
         Command::Serve(arguments) => serve::run(&arguments, out),
         Command::Lab(arguments) => lab::run(&arguments, out),
+        Command::Profile(arguments) => profile::run(&arguments, out),
         Command::Completions(arguments) => manual::completions(&arguments, out),
         Command::Man(arguments) => manual::man(&arguments, out),
     }

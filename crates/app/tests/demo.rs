@@ -1,4 +1,6 @@
 //! The demo, tiny, through the binary: what it says, what it measures, and what it leaves behind.
+#![expect(clippy::print_stdout, reason = "a test that cannot run says why")]
+#![expect(clippy::print_stdout, reason = "a test that cannot run here says so")]
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -11,7 +13,9 @@ use bench::scorecard::model::{Generator, Row, RowId};
 
 /// A folder of one test alone, empty.
 fn scratch(name: &str) -> PathBuf {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("demo").join(name);
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR"))
+        .join("demo")
+        .join(name);
     let _ = fs::remove_dir_all(&path);
     fs::create_dir_all(&path).expect("the build folder can be written");
     path
@@ -21,7 +25,15 @@ fn scratch(name: &str) -> PathBuf {
 fn demo(flags: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_dataplane-emu"));
     command
-        .args(["demo", "--size", "8M", "--runtime", "30ms", "--repeats", "1"])
+        .args([
+            "demo",
+            "--size",
+            "8M",
+            "--runtime",
+            "30ms",
+            "--repeats",
+            "1",
+        ])
         .args(flags);
     command
 }
@@ -42,14 +54,21 @@ fn mounted_below(folder: &Path) -> Vec<String> {
     let folder = folder.display().to_string();
     mounts
         .lines()
-        .filter(|line| line.split(' ').nth(1).is_some_and(|point| point.starts_with(&folder)))
+        .filter(|line| {
+            line.split(' ')
+                .nth(1)
+                .is_some_and(|point| point.starts_with(&folder))
+        })
         .map(str::to_owned)
         .collect()
 }
 
 /// Loop devices over files below a folder.
 fn loops_below(folder: &Path) -> Vec<String> {
-    let Ok(output) = Command::new("losetup").args(["--list", "--noheadings", "-O", "BACK-FILE"]).output() else {
+    let Ok(output) = Command::new("losetup")
+        .args(["--list", "--noheadings", "-O", "BACK-FILE"])
+        .output()
+    else {
         return Vec::new();
     };
     let folder = folder.display().to_string();
@@ -73,7 +92,8 @@ fn cannot_mount() -> Option<&'static str> {
 }
 
 fn row(card: &Scorecard, id: RowId, generator: Generator, qd: u32) -> &Row {
-    card.row(id, generator, qd).expect("every row is there, run or not")
+    card.row(id, generator, qd)
+        .expect("every row is there, run or not")
 }
 
 #[test]
@@ -87,14 +107,20 @@ fn the_demo_sends_a_file_through_the_drive_and_back() {
     let file = file.to_str().unwrap();
     let (code, text) = run(&["--file", file, "--profile", "instant", "--qd", "1"]);
     assert_eq!(code, Some(0), "{text}");
-    assert!(text.contains("300001 bytes") && text.contains("all equal"), "{text}");
+    assert!(
+        text.contains("300001 bytes") && text.contains("all equal"),
+        "{text}"
+    );
 }
 
 #[test]
 fn the_demo_says_which_file_it_cannot_read() {
     let (code, text) = run(&["--file", "/no/such/file"]);
     assert_eq!(code, Some(3), "{text}");
-    assert!(text.contains("/no/such/file") && text.contains("--file"), "{text}");
+    assert!(
+        text.contains("/no/such/file") && text.contains("--file"),
+        "{text}"
+    );
     assert!(!text.contains("IOPS"), "nothing was measured first: {text}");
 }
 
@@ -105,15 +131,24 @@ fn every_row_that_can_run_runs_on_one_device_and_nothing_stays_mounted() {
     let json = folder.join("card.json");
     let html = folder.join("card.html");
     let flags = [
-        "--profile", "instant", "--qd", "1,16",
-        "--json", json.to_str().unwrap(),
-        "--html", html.to_str().unwrap(),
-        "--work-dir", work.to_str().unwrap(),
+        "--profile",
+        "instant",
+        "--qd",
+        "1,16",
+        "--json",
+        json.to_str().unwrap(),
+        "--html",
+        html.to_str().unwrap(),
+        "--work-dir",
+        work.to_str().unwrap(),
     ];
     let (code, text) = run(&flags);
     assert_eq!(code, Some(0), "{text}");
     for stage in 0..4 {
-        assert!(text.contains(&format!("[Stage {stage}] ")), "{stage}: {text}");
+        assert!(
+            text.contains(&format!("[Stage {stage}] ")),
+            "{stage}: {text}"
+        );
     }
     assert!(fs::read_to_string(&html).unwrap().contains("</html>"));
     let card = Scorecard::from_json(&fs::read_to_string(&json).unwrap()).unwrap();
@@ -122,8 +157,15 @@ fn every_row_that_can_run_runs_on_one_device_and_nothing_stays_mounted() {
     let driver = row(&card, RowId::Driver, Generator::Bench, 16);
     let counters = driver.counters.expect("the driver's row always runs");
     assert!(driver.iops.unwrap() > 0.0 && driver.limit.is_some());
-    assert_eq!(driver.bytes, counters.grew(|c| c.read_bytes) + counters.grew(|c| c.written_bytes));
-    assert_eq!(counters.grew(|c| c.unwritten_reads), 0, "the working set was written before");
+    assert_eq!(
+        driver.bytes,
+        counters.grew(|c| c.read_bytes) + counters.grew(|c| c.written_bytes)
+    );
+    assert_eq!(
+        counters.grew(|c| c.unwritten_reads),
+        0,
+        "the working set was written before"
+    );
     match cannot_mount() {
         Some(reason) => println!("rows over the mount not run: {reason}"),
         None => through_the_mount(&card, &work),
@@ -141,9 +183,16 @@ fn through_the_mount(card: &Scorecard, work: &Path) {
             assert_eq!(row.not_run, None);
             let counters = row.counters.unwrap();
             let seen = counters.grew(|c| c.read_bytes) + counters.grew(|c| c.written_bytes);
-            assert!(row.bytes > 0 && seen >= row.bytes, "{id:?} QD {qd}: {seen} of {}", row.bytes);
+            assert!(
+                row.bytes > 0 && seen >= row.bytes,
+                "{id:?} QD {qd}: {seen} of {}",
+                row.bytes
+            );
             assert_eq!(counters.grew(|c| c.unwritten_reads), 0, "{id:?} QD {qd}");
-            let fio = row.fio_json.as_deref().expect("a named folder keeps fio's results");
+            let fio = row
+                .fio_json
+                .as_deref()
+                .expect("a named folder keeps fio's results");
             assert!(Path::new(fio).starts_with(work), "{fio}");
             assert!(fs::read_to_string(fio).unwrap().contains("\"mixed\""));
         }
@@ -152,11 +201,27 @@ fn through_the_mount(card: &Scorecard, work: &Path) {
     assert_eq!(kernel.contains, [RowId::Fuse]);
     let with_kernel = card.comparisons.iter().filter(|c| c.base == RowId::Kernel);
     assert!(with_kernel.clone().count() > 0 && with_kernel.clone().all(|c| c.iops_ratio.is_none()));
-    let used = card.header.kernel_paths.iter().filter(|path| path.not_run.is_none());
+    let used = card
+        .header
+        .kernel_paths
+        .iter()
+        .filter(|path| path.not_run.is_none());
     assert_eq!(used.count(), 1);
     // The device is one: what a row found, the row before had left.
-    let before = |id, qd, generator| row(card, id, generator, qd).counters.unwrap().before.commands;
-    let after = |id, qd, generator| row(card, id, generator, qd).counters.unwrap().after.commands;
+    let before = |id, qd, generator| {
+        row(card, id, generator, qd)
+            .counters
+            .unwrap()
+            .before
+            .commands
+    };
+    let after = |id, qd, generator| {
+        row(card, id, generator, qd)
+            .counters
+            .unwrap()
+            .after
+            .commands
+    };
     assert!(before(RowId::Fuse, 1, Generator::Fio) >= after(RowId::Kernel, 16, Generator::Fio));
     assert!(before(RowId::Driver, 1, Generator::Bench) >= after(RowId::Fuse, 16, Generator::Fio));
 }
@@ -180,7 +245,9 @@ fn the_profile_bounds_the_rows_and_the_old_layout_shows_them() {
 
 #[test]
 fn json_takes_the_texts_place_on_the_standard_output() {
-    let output = demo(&["--profile", "instant", "--qd", "1", "--json", "-"]).output().unwrap();
+    let output = demo(&["--profile", "instant", "--qd", "1", "--json", "-"])
+        .output()
+        .unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
     let text = String::from_utf8(output.stdout).unwrap();
     let card = Scorecard::from_json(&text).unwrap();
@@ -191,10 +258,16 @@ fn json_takes_the_texts_place_on_the_standard_output() {
 
 #[test]
 fn without_fio_and_file_systems_the_rows_say_what_to_install_and_the_driver_runs() {
-    let output = demo(&["--profile", "instant", "--qd", "1"]).env("PATH", "/no/such/folder").output().unwrap();
+    let output = demo(&["--profile", "instant", "--qd", "1"])
+        .env("PATH", "/no/such/folder")
+        .output()
+        .unwrap();
     let text = said(&output);
     assert_eq!(output.status.code(), Some(0), "{text}");
-    assert!(text.contains("not run: fio is not installed; apt-get install fio"), "{text}");
+    assert!(
+        text.contains("not run: fio is not installed; apt-get install fio"),
+        "{text}"
+    );
     assert!(text.contains("3 user-space driver"), "{text}");
 }
 
@@ -212,7 +285,11 @@ fn nonsense_is_refused_with_what_is_allowed() {
         (["--profile", "fast"], "aws-c7gd"),
     ] {
         // Each flag may be given once, so the tiny defaults of the other tests stay away.
-        let output = Command::new(env!("CARGO_BIN_EXE_dataplane-emu")).arg("demo").args(flags).output().unwrap();
+        let output = Command::new(env!("CARGO_BIN_EXE_dataplane-emu"))
+            .arg("demo")
+            .args(flags)
+            .output()
+            .unwrap();
         let text = said(&output);
         assert_eq!(output.status.code(), Some(2), "{flags:?}: {text}");
         assert!(text.contains(words), "{flags:?}: {text}");
@@ -254,7 +331,9 @@ fn an_interrupt_in_the_middle_leaves_no_mount_no_loop_device_and_no_fio() {
         for line in lines.map_while(Result::ok) {
             said.push_str(&line);
             said.push('\n');
-            if line.starts_with(stage) || line.starts_with("[Stage 1] XFS") && stage.contains("kernel") {
+            if line.starts_with(stage)
+                || line.starts_with("[Stage 1] XFS") && stage.contains("kernel")
+            {
                 // Somewhere in the middle of what takes seconds.
                 std::thread::sleep(Duration::from_millis(700));
                 let id = rustix::process::Pid::from_child(&child.0);

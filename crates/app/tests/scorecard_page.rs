@@ -1,4 +1,6 @@
 //! The scorecard's page in a real browser: headless Chromium, from a result on file and from a demo of this moment.
+#![expect(clippy::print_stdout, reason = "a test that cannot run says why")]
+#![expect(clippy::print_stdout, reason = "a test that cannot run here says so")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,8 +24,10 @@ fn folder() -> PathBuf {
 struct Seen {
     /// The document after everything was loaded and run.
     document: String,
-    /// Errors on its console, among them every request that the network did not answer.
+    /// Errors on its console.
     errors: Vec<String>,
+    /// Addresses that the page asked for, answered or not.
+    asked: String,
 }
 
 /// The browser of this machine.
@@ -33,6 +37,11 @@ fn browser() -> Option<&'static str> {
         .find(|name| Command::new(name).arg("--version").output().is_ok())
 }
 
+/// Has the browser write down, once all is loaded, what the page asked for and how far it reaches beyond its window.
+const WITNESS: &str = "<script>addEventListener('load', () => { const root = document.documentElement; \
+    root.setAttribute('data-asked', performance.getEntriesByType('resource').map(entry => entry.name).join(' ')); \
+    root.setAttribute('data-sideways', root.scrollWidth - innerWidth); })</script></body>";
+
 /// Has the page shown, with a network that answers nothing. `None`: there is no browser, which is said.
 fn show(name: &str, page: &str, more: &[&str]) -> Option<Seen> {
     let Some(browser) = browser() else {
@@ -40,11 +49,20 @@ fn show(name: &str, page: &str, more: &[&str]) -> Option<Seen> {
         return None;
     };
     let file = folder().join(format!("{name}.html"));
-    fs::write(&file, page).unwrap();
+    fs::write(&file, page.replace("</body>", WITNESS)).unwrap();
     let profile = folder().join(format!("{name}.profile"));
     let output = Command::new(browser)
-        .args(["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"])
-        .args(["--enable-logging=stderr", "--proxy-server=127.0.0.1:9", "--virtual-time-budget=2000"])
+        .args([
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--hide-scrollbars",
+        ])
+        .args([
+            "--enable-logging=stderr",
+            "--proxy-server=127.0.0.1:9",
+            "--virtual-time-budget=2000",
+        ])
         .arg(format!("--user-data-dir={}", profile.display()))
         .args(more)
         .arg("--dump-dom")
@@ -53,17 +71,27 @@ fn show(name: &str, page: &str, more: &[&str]) -> Option<Seen> {
         .expect("the browser starts");
     let log = String::from_utf8_lossy(&output.stderr).into_owned();
     let document = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(document.contains("</html>"), "the browser showed nothing: {log}");
+    assert!(
+        document.contains("</html>"),
+        "the browser showed nothing: {log}"
+    );
     let errors = log.lines().filter(|line| line.contains("CONSOLE"));
+    let (_, asked) = document
+        .split_once("data-asked=\"")
+        .expect("the page was loaded");
+    let asked = asked.split('"').next().unwrap_or_default().to_owned();
     Some(Seen {
-        document,
         errors: errors.map(str::to_owned).collect(),
+        asked,
+        document,
     })
 }
 
 /// Marks of measured figures in one plot.
 fn marks(document: &str, plot: &str) -> usize {
-    let begin = document.find(&format!("id=\"{plot}\"")).unwrap_or_else(|| panic!("no {plot}"));
+    let begin = document
+        .find(&format!("id=\"{plot}\""))
+        .unwrap_or_else(|| panic!("no {plot}"));
     let end = begin + document[begin..].find("</figure>").expect("a figure ends");
     document[begin..end].matches("class=\"mark\"").count()
 }
@@ -71,6 +99,7 @@ fn marks(document: &str, plot: &str) -> usize {
 /// A page of this scorecard needs nobody, says nothing on the console, and shows every figure.
 fn check(card: &Scorecard, seen: &Seen) {
     assert_eq!(seen.errors, Vec::<String>::new());
+    assert_eq!(seen.asked, "");
     for address in ["http:", "https:", " src=", "url(", "@import"] {
         assert!(!seen.document.contains(address), "{address}");
     }
@@ -79,7 +108,10 @@ fn check(card: &Scorecard, seen: &Seen) {
     let all = with_figures.clone().count();
     let paths = all - with_figures.filter(harness).count();
     assert!(paths > 0);
-    assert_eq!(PLOTS.map(|plot| marks(&seen.document, plot)), [all, paths, all]);
+    assert_eq!(
+        PLOTS.map(|plot| marks(&seen.document, plot)),
+        [all, paths, all]
+    );
     // Every figure of a plot stands in a table too.
     for row in card.rows.iter().filter_map(|row| row.iops) {
         let digits: String = format!("{row:.0}");
@@ -101,7 +133,17 @@ fn the_page_of_a_result_on_file_shows_every_figure_and_asks_nobody() {
 fn the_page_of_a_demo_of_this_moment_shows_every_figure_and_asks_nobody() {
     let (json, html) = (folder().join("now.json"), folder().join("now_written.html"));
     let output = Command::new(env!("CARGO_BIN_EXE_dataplane-emu"))
-        .args(["demo", "--size", "8M", "--runtime", "30ms", "--repeats", "2", "--qd", "1,4"])
+        .args([
+            "demo",
+            "--size",
+            "8M",
+            "--runtime",
+            "30ms",
+            "--repeats",
+            "2",
+            "--qd",
+            "1,4",
+        ])
         .arg("--json")
         .arg(&json)
         .arg("--html")
@@ -120,10 +162,6 @@ fn the_page_of_a_demo_of_this_moment_shows_every_figure_and_asks_nobody() {
 #[test]
 fn the_page_fits_wide_and_narrow_windows() {
     let page = html::render(&Scorecard::from_json(RESULT).unwrap());
-    // The page measures itself: a body wider than its window would have to be moved sideways.
-    let measuring = "<script>document.documentElement.setAttribute('data-sideways', \
-                     document.documentElement.scrollWidth - window.innerWidth)</script></body>";
-    let page = page.replace("</body>", measuring);
     for width in [1400, 500] {
         let size = format!("--window-size={width},1000");
         let Some(seen) = show(&format!("width_{width}"), &page, &[&size]) else {
@@ -135,15 +173,18 @@ fn the_page_fits_wide_and_narrow_windows() {
 
 #[test]
 fn the_alarm_hears_errors_on_the_console_and_requests_to_the_network() {
-    for (name, fault) in [
-        ("throws", "<script>throw new Error('heard')</script>"),
-        ("asks", "<img alt=\"\" src=\"http://192.0.2.1/picture.png\">"),
-    ] {
-        let page = html::render(&Scorecard::from_json(RESULT).unwrap());
+    let page = html::render(&Scorecard::from_json(RESULT).unwrap());
+    let with = |name: &str, fault: &str| {
         let page = page.replace("</body>", &format!("{fault}</body>"));
-        let Some(seen) = show(name, &page, &[]) else {
-            return;
-        };
-        assert!(!seen.errors.is_empty(), "{name} went unheard");
+        show(name, &page, &[])
+    };
+    if let Some(seen) = with("throws", "<script>throw new Error('heard')</script>") {
+        assert_eq!(seen.errors.len(), 1, "{:?}", seen.errors);
+    }
+    if let Some(seen) = with(
+        "asks",
+        "<img alt=\"\" src=\"http://192.0.2.1/picture.png\">",
+    ) {
+        assert_eq!(seen.asked, "http://192.0.2.1/picture.png");
     }
 }

@@ -23,8 +23,9 @@ pub const IO_TIMEOUT: Duration = Duration::from_secs(30);
 /// How often a stalled engine looks at the controller's health: it may be a trip over a socket.
 pub const HEALTH_PERIOD: Duration = Duration::from_millis(100);
 
-/// Completions taken in one go: two cache lines' worth of stack, and enough for a busy queue.
-pub const REAP_BATCH: usize = 32;
+/// Completions taken in one go. Few, since the place for them is made anew in each turn and most turns bring one; what is
+/// left is taken in the next round.
+pub const REAP_BATCH: usize = 8;
 
 /// Threads that serve the mount unless the caller says otherwise. One of them may wait for the device while the other
 /// takes the next requests; more only wake each other on a small machine.

@@ -128,7 +128,8 @@ fn working_set(text: &str) -> Result<u64, String> {
 }
 
 fn milliseconds(text: &str) -> Result<u64, String> {
-    let time = parse::milliseconds("runtime", text).map_err(|error| format!("allowed: {}", error.allowed))?;
+    let time = parse::milliseconds("runtime", text)
+        .map_err(|error| format!("allowed: {}", error.allowed))?;
     match time {
         10.. => Ok(time),
         _ => Err("allowed: at least 10ms".into()),

@@ -12,15 +12,7 @@ use crate::size::{self, Size};
 use crate::{limits, suggest};
 
 /// The keys of an emulated device of any kind.
-const KEYS: [&str; 7] = [
-    "lba",
-    "ns",
-    "profile",
-    "controller",
-    "fault",
-    "log",
-    "seed",
-];
+const KEYS: [&str; 7] = ["lba", "ns", "profile", "controller", "fault", "log", "seed"];
 
 /// The keys that only a device with its blocks in memory has, or in a file.
 fn more_keys(kind: &str) -> &'static [&'static str] {

@@ -37,8 +37,9 @@ fn a_ram_drive_has_plain_defaults() {
 
 #[test]
 fn every_option_is_read() {
-    let device =
-        device("ram:64M?lba=4096&ns=3&profile=optane-p5800x&memory=huge2m&controller=thread&fault=bad%26.toml&log=/tmp/l&seed=7");
+    let device = device(
+        "ram:64M?lba=4096&ns=3&profile=optane-p5800x&memory=huge2m&controller=thread&fault=bad%26.toml&log=/tmp/l&seed=7",
+    );
     assert_eq!(
         device.keeps,
         Keeps::Ram {

@@ -10,8 +10,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use bench::bars::{Effort, Verdict, table};
-use bench::drive::{Setup, measure};
-use clap::Parser;
+use bench::drive::{Setup, measure, timing_counted};
+use clap::{Parser, Subcommand};
 
 /// Holds the drive's doors and media against the same work without them.
 #[derive(Parser)]
@@ -37,10 +37,38 @@ struct Args {
     /// A folder on a disk, for the file of file media.
     #[arg(long, value_name = "DIR", default_value = "/var/tmp")]
     folder: PathBuf,
+    #[command(subcommand)]
+    part: Option<Part>,
+}
+
+#[derive(Subcommand)]
+enum Part {
+    /// The loop that callgrind counts; prints the commands done.
+    #[command(hide = true)]
+    Counted {
+        #[arg(long)]
+        commands: u64,
+    },
 }
 
 fn main() -> ExitCode {
     let args = Args::parse();
+    match args.part {
+        None => bars(args),
+        Some(Part::Counted { commands }) => match timing_counted::run(commands) {
+            Ok(done) => {
+                println!("{done}");
+                ExitCode::SUCCESS
+            }
+            Err(reason) => {
+                eprintln!("drive: {reason}");
+                ExitCode::from(3)
+            }
+        },
+    }
+}
+
+fn bars(args: Args) -> ExitCode {
     let effort = if args.quick {
         Effort::QUICK
     } else {

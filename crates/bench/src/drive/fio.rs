@@ -65,7 +65,8 @@ mod tests {
 
     #[test]
     fn a_result_is_read_behind_warnings_and_nonsense_is_refused() {
-        let text = b"fio: a warning\n{\"jobs\":[{\"read\":{\"iops\":5.0,\"lat_ns\":{\"mean\":2000.0}}}]}";
+        let text =
+            b"fio: a warning\n{\"jobs\":[{\"read\":{\"iops\":5.0,\"lat_ns\":{\"mean\":2000.0}}}]}";
         let found = outcome(text).expect("a result");
         assert_eq!((found.iops, found.mean_us), (5.0, 2.0));
         for text in [&b""[..], b"{}", b"{\"jobs\":[{\"read\":{\"iops\":0}}]}"] {

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use super::fio::{Outcome, random_reads};
 use super::Setup;
+use super::fio::{Outcome, random_reads};
 use crate::bars::{Bar, Effort, Samples, Sense};
 use crate::stats::median;
 
@@ -26,7 +26,12 @@ const CASES: [Case; 2] = [
     },
     Case {
         name: "FUSE 4 KiB direct, libaio, QD 32, 4 jobs: IOPS / null file system",
-        arguments: &["--ioengine=libaio", "--iodepth=32", "--numjobs=4", "--thread"],
+        arguments: &[
+            "--ioengine=libaio",
+            "--iodepth=32",
+            "--numjobs=4",
+            "--thread",
+        ],
         bar: (Sense::AtLeast, 0.85),
         figure: |outcome| outcome.iops,
         unit: "IOPS",

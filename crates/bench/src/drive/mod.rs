@@ -3,10 +3,13 @@
 mod file;
 mod fio;
 mod fuse;
+mod timing;
+pub mod timing_counted;
 
 use std::path::PathBuf;
 
 use crate::bars::{Bar, Effort};
+use crate::spine::counts::collect;
 
 /// What the machine offers for the measurement. What is absent is reported as not run, with the reason.
 #[derive(Debug)]
@@ -27,9 +30,24 @@ pub fn measure(
     progress: &mut dyn FnMut(&str),
 ) -> Vec<Bar> {
     let mut bars = Vec::new();
+    progress("instructions of the timing wrapper");
+    bars.push(timing::own_cost(&mut |function| {
+        per_command(function, effort)
+    }));
+    timing::bars(effort, only_gates, progress, &mut bars);
     if !only_gates {
         fuse::bars(effort, setup, progress, &mut bars);
         file::bars(effort, &setup.folder, progress, &mut bars);
     }
     bars
+}
+
+/// Instructions of a function for one command of the counted loop: the difference between 2N commands and N.
+fn per_command(function: &str, effort: Effort) -> Result<f64, String> {
+    let count = |commands: u64| {
+        let commands = commands.to_string();
+        collect(&[function], &["counted", "--commands", &commands])
+    };
+    let (short, long) = (count(effort.counted)?, count(2 * effort.counted)?);
+    Ok((long.0 - short.0) as f64 / (long.1 - short.1) as f64)
 }

@@ -48,8 +48,7 @@ fn stride(facts: &Facts, longest: u64) -> u64 {
         .div_ceil(facts.block_bytes.into())
         .saturating_add(1)
         .saturating_mul(facts.block_bytes.into());
-    let most = u64::from(facts.transfer_bytes_max.min(IO_BYTES_MAX))
-        / u64::from(facts.block_bytes)
+    let most = u64::from(facts.transfer_bytes_max.min(IO_BYTES_MAX)) / u64::from(facts.block_bytes)
         * u64::from(facts.block_bytes);
     longest.min(most).next_multiple_of(PAGE)
 }

@@ -17,6 +17,7 @@ pub mod run;
 pub mod survey;
 pub mod text;
 pub mod trace;
+mod warnings;
 
 use serde::{Deserialize, Serialize};
 

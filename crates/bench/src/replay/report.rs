@@ -2,14 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::engine::Counted;
 use super::layout::{FilePlace, Layout, Outside};
-use super::run::{Outcome, Pace, Plan};
+use super::run::{KindOutcome, Outcome, Pace, Plan};
 use super::survey::Survey;
 use super::trace::{Format, Skipped, Stage};
-use super::{PerKind, limits};
-use crate::clock::{Clock, ClockSource};
+use super::{PerKind, warnings};
+use crate::clock::Clock;
 use crate::latency::Latency;
-use crate::limits::SHORT_RUN_SECONDS;
 use crate::report::{DeviceFacts, Figure, MachineFacts, Warning};
 
 /// Version of the report's JSON form.
@@ -247,34 +247,29 @@ impl ReplayReport {
             Pace::Recorded { .. } => "the trace records no times for these I/Os".to_owned(),
         };
         let lag = Times::of(&outcome.lag, clock);
+        let machine = MachineFacts {
+            processor: around.processor,
+            processors: around.processors,
+            kernel: around.kernel,
+            clock: clock.source(),
+            ticks_per_second: clock.ticks_per_second(),
+        };
         let mut report = Self {
             schema: SCHEMA,
             version: around.version,
             timestamp: around.timestamp,
             trace: trace_facts(around.path, around.events, survey, layout),
             device: around.device,
-            machine: MachineFacts {
-                processor: around.processor,
-                processors: around.processors,
-                kernel: around.kernel,
-                clock: clock.source(),
-                ticks_per_second: clock.ticks_per_second(),
-            },
+            machine,
             plan: plan.clone(),
             outside: around.outside,
             seconds: outcome.seconds,
             complete: !outcome.cut,
             iops: ios as f64 / seconds,
             mib_per_second: moved as f64 / f64::from(1 << 20) / seconds,
-            kinds: outcome.kinds.map(|_, kind| KindFigures {
-                ios: kind.ios,
-                bytes: kind.bytes,
-                iops: kind.ios as f64 / seconds,
-                latency: Times::of(&kind.latency, clock).map_or_else(
-                    || Figure::NotRun("no I/O of this kind".to_owned()),
-                    Figure::Value,
-                ),
-            }),
+            kinds: outcome
+                .kinds
+                .map(|_, kind| kind_figures(kind, seconds, clock)),
             last_lag_ns: match lag {
                 Some(_) => Figure::Value(clock.seconds(counted.last_lag) * 1e9),
                 None => Figure::NotRun(no_lag()),
@@ -288,14 +283,7 @@ impl ReplayReport {
             asleep_share: outcome.asleep_seconds / seconds,
             poll_ns: awake * 1e9 / outcome.polls.max(1) as f64,
             starved: outcome.starved,
-            changes: Changes {
-                aligned: counted.aligned,
-                wrapped: counted.wrapped,
-                clipped: counted.clipped,
-                dropped: counted.dropped,
-                held_back: counted.held_back,
-                overtaking: counted.overtaking,
-            },
+            changes: changes(counted),
             failures: counted.failures,
             first_failure: counted.first_failure.map(|(place, status)| {
                 let place = super::trace::describe(&survey.sources, survey.format, place);
@@ -304,7 +292,7 @@ impl ReplayReport {
             device_counts: around.device_counts,
             warnings: Vec::new(),
         };
-        report.warnings = warnings(&report);
+        report.warnings = warnings::of(&report);
         report
     }
 
@@ -334,6 +322,29 @@ pub fn parse(text: &str) -> Result<ReplayReport, String> {
     }
 }
 
+fn kind_figures(kind: &KindOutcome, seconds: f64, clock: &Clock) -> KindFigures {
+    KindFigures {
+        ios: kind.ios,
+        bytes: kind.bytes,
+        iops: kind.ios as f64 / seconds,
+        latency: match Times::of(&kind.latency, clock) {
+            Some(times) => Figure::Value(times),
+            None => Figure::NotRun("no I/O of this kind".to_owned()),
+        },
+    }
+}
+
+const fn changes(counted: &Counted) -> Changes {
+    Changes {
+        aligned: counted.aligned,
+        wrapped: counted.wrapped,
+        clipped: counted.clipped,
+        dropped: counted.dropped,
+        held_back: counted.held_back,
+        overtaking: counted.overtaking,
+    }
+}
+
 fn trace_facts(path: String, events: Stage, survey: &Survey, layout: &Layout) -> TraceFacts {
     TraceFacts {
         path,
@@ -348,126 +359,4 @@ fn trace_facts(path: String, events: Stage, survey: &Survey, layout: &Layout) ->
         skipped: survey.skipped,
         out_of_order: survey.out_of_order,
     }
-}
-
-/// What the figures may hide.
-fn warnings(report: &ReplayReport) -> Vec<Warning> {
-    let mut list = Vec::new();
-    let mut warn = |holds: bool, hides: String, advice: &str| {
-        if holds {
-            let advice = advice.to_owned();
-            list.push(Warning { hides, advice });
-        }
-    };
-    let recorded = matches!(report.plan.pace, Pace::Recorded { .. });
-    if let (Some(lag), Some(last)) = (report.lag.value(), report.last_lag_ns.value()) {
-        warn(
-            lag.p99_ns > limits::LAG_WARN_NS,
-            format!(
-                "the replay did not keep up: one I/O in a hundred was sent more than {} late, the last one {}",
-                crate::text::time(lag.p99_ns as f64),
-                crate::text::time(*last)
-            ),
-            "latencies include this wait in front of the device; use a faster device, a higher --qd, a lower --speed, or --fast",
-        );
-    }
-    warn(
-        recorded && report.trace.timed < report.trace.ios.sum(),
-        format!(
-            "{} of {} I/Os have no recorded time and were sent as soon as there was room; their latency counts from sending",
-            report.trace.ios.sum() - report.trace.timed,
-            report.trace.ios.sum()
-        ),
-        "record with fio 3.31 or later, which writes times, or say --fast",
-    );
-    let reader = match recorded {
-        true => "some of the lag",
-        false => "the rate",
-    };
-    warn(
-        report.starved > 0,
-        format!(
-            "the trace was read too slowly {} times: {reader} is that of reading it",
-            report.starved
-        ),
-        "put the trace on a faster disk, read it once before so that it is cached, or record in binary",
-    );
-    warn(
-        !report.device.moves_data,
-        "no data moved: the media completes commands without touching their buffers".to_owned(),
-        "replay to a ram: device before calling this a storage speed",
-    );
-    let changes = &report.changes;
-    warn(
-        changes.overtaking > 0,
-        format!(
-            "{} flushes went out at their time while earlier writes were in flight, and do not cover those",
-            changes.overtaking
-        ),
-        "the device is slower than the recorded one, or the trace did so too; --fast waits for the writes",
-    );
-    warn(
-        changes.wrapped + changes.clipped + changes.dropped > 0,
-        format!(
-            "{} I/Os were moved, {} shortened and {} dropped: this is not the recorded load",
-            changes.wrapped, changes.clipped, changes.dropped
-        ),
-        "use a device as large as the recorded one",
-    );
-    warn(
-        report.trace.skipped.passthrough > 0,
-        format!(
-            "{} commands that programs sent to the drive themselves cannot be replayed",
-            report.trace.skipped.passthrough
-        ),
-        "the load was heavier than what was replayed",
-    );
-    warn(
-        report.trace.out_of_order > 0,
-        format!(
-            "{} I/Os have a time before that of one in front of them and were sent with that one",
-            report.trace.out_of_order
-        ),
-        "blkparse -d writes a set of block traces in order; times of an iolog should rise",
-    );
-    if let Some(found) = report.device_counts.value() {
-        let sent = &report.commands;
-        let equal = (found.commands, found.reads, found.writes, found.flushes)
-            == (sent.sum(), sent.read, sent.write, sent.flush);
-        warn(
-            !equal && report.failures == 0,
-            format!(
-                "the device counted {} commands, {} reads, {} writes and {} flushes; {}, {}, {} and {} were sent",
-                found.commands,
-                found.reads,
-                found.writes,
-                found.flushes,
-                sent.sum(),
-                sent.read,
-                sent.write,
-                sent.flush
-            ),
-            "somebody else uses the device, or commands were lost",
-        );
-    }
-    warn(
-        report.seconds < SHORT_RUN_SECONDS,
-        "the replay lasted less than a tenth of a second".to_owned(),
-        "replay a longer trace before trusting its rates",
-    );
-    warn(
-        report.machine.clock == ClockSource::Monotonic,
-        "ticks are nanoseconds of the kernel's clock; reading it costs 20 to 60 ns".to_owned(),
-        "do not trust times below a microsecond",
-    );
-    warn(
-        report.failures > 0,
-        format!(
-            "{} I/Os failed, the first: {}",
-            report.failures,
-            report.first_failure.as_deref().unwrap_or("unknown")
-        ),
-        "a failed I/O is quick; do not trust the rate",
-    );
-    list
 }

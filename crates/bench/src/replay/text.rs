@@ -108,20 +108,7 @@ fn header(report: &ReplayReport, text: &mut String) {
         "trace",
         &format!("{format}{sources}{events}: {}, {span}", counts(&trace.ios)),
     );
-    for file in trace.files.iter().take(FILES_SHOWN) {
-        let value = format!(
-            "{}: {} I/Os, bytes {} to {} of the device",
-            file.name,
-            file.ios,
-            file.offset,
-            file.offset.saturating_add(file.bytes)
-        );
-        line(text, "file", &value);
-    }
-    if trace.files.len() > FILES_SHOWN {
-        let more = trace.files.len() - FILES_SHOWN;
-        line(text, "file", &format!("and {more} more, one after another"));
-    }
+    files(report, text);
     let capacity = bytes(device.blocks * u64::from(device.block_bytes));
     line(
         text,
@@ -144,7 +131,7 @@ fn header(report: &ReplayReport, text: &mut String) {
         ),
     );
     let pace = match report.plan.pace {
-        Pace::Recorded { speed } if speed == 1.0 => "at recorded times".to_owned(),
+        Pace::Recorded { speed: 1.0 } => "at recorded times".to_owned(),
         Pace::Recorded { speed } => format!("at recorded times, {speed} times as fast"),
         Pace::Fast => "as fast as possible".to_owned(),
     };
@@ -161,6 +148,25 @@ fn header(report: &ReplayReport, text: &mut String) {
             report.plan.qd
         ),
     );
+}
+
+/// Where the trace's files lie.
+fn files(report: &ReplayReport, text: &mut String) {
+    let trace = &report.trace;
+    for file in trace.files.iter().take(FILES_SHOWN) {
+        let value = format!(
+            "{}: {} I/Os, bytes {} to {} of the device",
+            file.name,
+            file.ios,
+            file.offset,
+            file.offset.saturating_add(file.bytes)
+        );
+        line(text, "file", &value);
+    }
+    if trace.files.len() > FILES_SHOWN {
+        let more = trace.files.len() - FILES_SHOWN;
+        line(text, "file", &format!("and {more} more, one after another"));
+    }
 }
 
 fn figures(report: &ReplayReport, text: &mut String) {
@@ -197,6 +203,11 @@ fn figures(report: &ReplayReport, text: &mut String) {
         ),
     );
     line(text, "sent late by", &figure(&report.lag, times));
+    costs(report, text);
+}
+
+/// What the load took.
+fn costs(report: &ReplayReport, text: &mut String) {
     line(
         text,
         "effective depth",

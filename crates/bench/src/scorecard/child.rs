@@ -126,7 +126,12 @@ mod tests {
     fn a_child_is_killed_when_nobody_wants_it_any_more() {
         let mut child = Guarded::start(Command::new("sleep").arg("600")).unwrap();
         let id = child.0.id();
-        assert!(child.wait(Duration::from_secs(600), &mut || true).unwrap().is_none());
+        assert!(
+            child
+                .wait(Duration::from_secs(600), &mut || true)
+                .unwrap()
+                .is_none()
+        );
         assert!(child.wait(Duration::ZERO, &mut || false).unwrap().is_none());
         drop(child);
         assert!(!Path::new(&format!("/proc/{id}")).exists());

@@ -62,13 +62,21 @@ fn compare(base: &Row, other: &Row) -> Comparison {
             let interval = Some([found.low, found.high]);
             let bounds = format!("{} .. {}", factor(found.low), factor(found.high));
             let verdict = if held_by_the_device(base) && held_by_the_device(other) {
-                format!("the device is the limit of both ({bounds}), which says nothing of the paths")
+                format!(
+                    "the device is the limit of both ({bounds}), which says nothing of the paths"
+                )
+            } else if disturbed(base) || disturbed(other) {
+                format!(
+                    "not decided ({bounds}): other programs used the CPUs meanwhile, see elsewhere"
+                )
             } else if !found.may_be_one() {
                 format!("{} times the IOPS ({bounds})", factor(found.ratio))
             } else if found.low >= SAME.0 && found.high <= SAME.1 {
                 format!("no difference ({bounds})")
             } else {
-                format!("not decided ({bounds}): the repeats differ too much; take more or longer ones")
+                format!(
+                    "not decided ({bounds}): the repeats differ too much; take more or longer ones"
+                )
             };
             Comparison {
                 iops_ratio: Some(found.ratio),
@@ -92,6 +100,14 @@ fn factor(ratio: f64) -> String {
 fn held_by_the_device(row: &Row) -> bool {
     let limit = row.limit.as_ref();
     limit.is_some_and(|limit| limit.layer == Layer::DeviceModel)
+}
+
+/// Whether others used the CPUs that a row would have used.
+fn disturbed(row: &Row) -> bool {
+    let kinds = ["elsewhere: ", "stolen: "];
+    row.flags
+        .iter()
+        .any(|flag| kinds.iter().any(|kind| flag.starts_with(kind)))
 }
 
 impl Scorecard {

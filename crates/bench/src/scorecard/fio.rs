@@ -133,7 +133,10 @@ pub enum FioError {
 /// # Errors
 /// When it is missing or says nothing.
 pub fn version() -> Result<String, FioError> {
-    let output = Command::new("fio").arg("--version").stdin(Stdio::null()).output();
+    let output = Command::new("fio")
+        .arg("--version")
+        .stdin(Stdio::null())
+        .output();
     let output = output.map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => FioError::Missing,
         _ => FioError::Machine {
@@ -162,7 +165,10 @@ pub fn run(
     let other = file.try_clone().map_err(machine("write", &log))?;
     let watch = Watch::start();
     let mut command = Command::new("fio");
-    command.args(job.arguments(output)).stdout(file).stderr(other);
+    command
+        .args(job.arguments(output))
+        .stdout(file)
+        .stderr(other);
     let mut child = Guarded::start(&mut command).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => FioError::Missing,
         _ => machine("start", Path::new("fio"))(error),
@@ -315,7 +321,10 @@ mod tests {
         let result = parse(RESULT).unwrap();
         assert_eq!(result.measured.ios, 40_000);
         assert_eq!(result.measured.iops, 40_000.0);
-        assert_eq!((result.measured.mean_us, result.measured.p99_us), (24.5, 90.0));
+        assert_eq!(
+            (result.measured.mean_us, result.measured.p99_us),
+            (24.5, 90.0)
+        );
         assert!((result.cpus - 0.505).abs() < 1e-12);
     }
 
@@ -348,7 +357,10 @@ mod tests {
         };
         let words = |job: &FioJob<'_>| -> Vec<String> {
             let arguments = job.arguments(Path::new("/out.json"));
-            arguments.iter().map(|a| a.to_string_lossy().into_owned()).collect()
+            arguments
+                .iter()
+                .map(|a| a.to_string_lossy().into_owned())
+                .collect()
         };
         let all = words(&job);
         for wanted in [
@@ -361,7 +373,10 @@ mod tests {
             "--runtime=1500ms",
             "--output=/out.json",
         ] {
-            assert!(all.iter().any(|found| found == wanted), "{wanted} in {all:?}");
+            assert!(
+                all.iter().any(|found| found == wanted),
+                "{wanted} in {all:?}"
+            );
         }
         let null = words(&FioJob { file: None, ..job });
         assert!(null.iter().any(|found| found == "--ioengine=null"));

@@ -1,7 +1,7 @@
 //! Made-up scorecards for tests.
 
 use super::model::{
-    Counters, CounterPair, CpuUse, DeviceModel, Generator, Header, KernelPath, Load, Machine,
+    CounterPair, Counters, CpuUse, DeviceModel, Generator, Header, KernelPath, Load, Machine,
     ModelPoint, RowId, SCHEMA, Scorecard,
 };
 use super::row::{Basis, Measured, row, row_not_run};
@@ -19,7 +19,11 @@ pub(super) fn model() -> DeviceModel {
     DeviceModel {
         profile: "aws-c7gd".into(),
         source: "made up for tests".into(),
-        points: vec![point(1, 45_000.0), point(16, 69_000.0), point(128, 69_000.0)],
+        points: vec![
+            point(1, 45_000.0),
+            point(16, 69_000.0),
+            point(128, 69_000.0),
+        ],
     }
 }
 
@@ -36,7 +40,11 @@ pub(super) fn basis<'a>(id: RowId, qd: u32, model: &'a DeviceModel) -> Basis<'a>
         label,
         generator,
         path: "from here to there",
-        contains: if id == RowId::Kernel { &[RowId::Fuse] } else { &[] },
+        contains: if id == RowId::Kernel {
+            &[RowId::Fuse]
+        } else {
+            &[]
+        },
         cpu_counted: "this process",
         qd,
         moved_per_io: if id == RowId::Harness { 0 } else { 4096 },
@@ -99,7 +107,9 @@ pub(super) fn card(with_kernel: bool) -> Scorecard {
             let repeats = [0.99, 1.0, 1.01].map(|factor| measured(qd, rate * factor));
             let ios = repeats.iter().map(|repeat| repeat.ios).sum();
             rows.push(match id {
-                RowId::Kernel if !with_kernel => row_not_run(&basis, "needs root, run <as root> & again"),
+                RowId::Kernel if !with_kernel => {
+                    row_not_run(&basis, "needs root, run <as root> & again")
+                }
                 RowId::Harness => row(&basis, &repeats, None),
                 _ => row(&basis, &repeats, Some(counted(ios))),
             });

@@ -23,13 +23,22 @@ pub(super) const MEANINGS: [(&str, &str); 9] = [
         "IOPS × mean latency is off the depth by more than 10 %: the generator spends time between two I/Os of a slot, which no \
          latency shows; an engine that answers at once has no depth at all",
     ),
-    ("spread", "the repeats differ by more than 10 % of the median"),
+    (
+        "spread",
+        "the repeats differ by more than 10 % of the median",
+    ),
     (
         "elsewhere",
         "the kernel's own threads (loop, XFS) and other programs used more than a quarter of a CPU; that time is not in CPU s/M",
     ),
-    ("stolen", "the machine below this virtual one took more than 5 % of the CPUs away"),
-    ("cache", "the device saw fewer bytes than the generator moved: something in between answered the rest"),
+    (
+        "stolen",
+        "the machine below this virtual one took more than 5 % of the CPUs away",
+    ),
+    (
+        "cache",
+        "the device saw fewer bytes than the generator moved: something in between answered the rest",
+    ),
     (
         "unwritten",
         "reads touched blocks that were never written, which a drive answers without reading",
@@ -39,7 +48,10 @@ pub(super) const MEANINGS: [(&str, &str); 9] = [
         "ceiling",
         "faster by more than 5 % than the profile allows, which nothing can be: the device model or a clock is wrong",
     ),
-    ("few", "fewer than 1000 I/Os, so that the p99 rests on a handful; --runtime gives more"),
+    (
+        "few",
+        "fewer than 1000 I/Os, so that the p99 rests on a handful; --runtime gives more",
+    ),
 ];
 
 /// The flags of a row with figures, which rest on so many I/Os; `ceiling` is what the device model allows.
@@ -61,7 +73,10 @@ pub(super) fn of(row: &Row, ios: u64, cpus: usize, ceiling: Option<f64>) -> Vec<
     if let (Some(iops), Some(ceiling)) = (row.iops, ceiling)
         && iops > CEILING_SHARE * ceiling
     {
-        flags.push(format!("ceiling: {:.2} times the profile's {ceiling:.0} IOPS", iops / ceiling));
+        flags.push(format!(
+            "ceiling: {:.2} times the profile's {ceiling:.0} IOPS",
+            iops / ceiling
+        ));
     }
     if ios < FEW_IOS {
         flags.push(format!("few: {ios} I/Os"));
@@ -69,28 +84,38 @@ pub(super) fn of(row: &Row, ios: u64, cpus: usize, ceiling: Option<f64>) -> Vec<
     flags
 }
 
-/// The flags of all rows by kind: what the kind means, and for each row and depth what was found.
-pub(super) fn by_kind(rows: &[Row]) -> Vec<(&'static str, &'static str, Vec<(&Row, &str)>)> {
-    let of_kind = |kind: &str| -> Vec<(&Row, &str)> {
+/// All flags of one kind.
+pub(super) struct OfKind<'a> {
+    pub(super) kind: &'static str,
+    pub(super) meaning: &'static str,
+    /// For each row and depth, what was found.
+    pub(super) found: Vec<(&'a Row, &'a str)>,
+}
+
+/// The flags of all rows by kind.
+pub(super) fn by_kind(rows: &[Row]) -> Vec<OfKind<'_>> {
+    let of_kind = |kind: &str| {
         let all = rows
             .iter()
             .flat_map(|row| row.flags.iter().map(move |flag| (row, flag)));
-        all.filter_map(|(row, flag)| {
+        let own = all.filter_map(|(row, flag)| {
             let (found, detail) = flag.split_once(": ")?;
             (found == kind).then_some((row, detail))
-        })
-        .collect()
+        });
+        own.collect()
     };
-    MEANINGS
-        .into_iter()
-        .map(|(kind, meaning)| (kind, meaning, of_kind(kind)))
-        .filter(|(_, _, all)| !all.is_empty())
-        .collect()
+    let all = MEANINGS.into_iter().map(|(kind, meaning)| OfKind {
+        kind,
+        meaning,
+        found: of_kind(kind),
+    });
+    all.filter(|of_kind| !of_kind.found.is_empty()).collect()
 }
 
 /// Little's law: arrivals per second times the time inside is the number inside.
 fn depth(row: &Row, flags: &mut Vec<String>) {
-    let (Some(effective), Some(iops), Some(mean)) = (row.effective_qd, row.iops, row.mean_us) else {
+    let (Some(effective), Some(iops), Some(mean)) = (row.effective_qd, row.iops, row.mean_us)
+    else {
         return;
     };
     let wanted = f64::from(row.qd);
@@ -112,7 +137,11 @@ fn counters(row: &Row, flags: &mut Vec<String>) {
     };
     let seen = pair.grew(|c: &Counters| c.read_bytes) + pair.grew(|c| c.written_bytes);
     if (seen as f64) < SEEN_SHARE * row.bytes as f64 {
-        flags.push(format!("cache: the device saw {} of {}", text::bytes(seen), text::bytes(row.bytes)));
+        flags.push(format!(
+            "cache: the device saw {} of {}",
+            text::bytes(seen),
+            text::bytes(row.bytes)
+        ));
     }
     let unwritten = pair.grew(|c| c.unwritten_reads);
     if unwritten > 0 {

@@ -2,7 +2,7 @@
 
 use core::fmt::Write as _;
 
-use super::flags::by_kind;
+use super::flags::{OfKind, by_kind};
 use super::limit::RULES;
 use super::model::{Counters, Row, RowId, Scorecard};
 use super::plots::{self, SERIES, Series, Shape};
@@ -16,7 +16,8 @@ const STYLE: &str = include_str!("style.css");
 /// The whole page.
 #[must_use]
 pub fn render(card: &Scorecard) -> String {
-    let mut page = String::from("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
+    let mut page =
+        String::from("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
     page.push_str("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
     // An icon of its own, so that no browser asks anybody for one.
     page.push_str("<link rel=\"icon\" href=\"data:,\">\n");
@@ -79,7 +80,10 @@ fn header(card: &Scorecard, page: &mut String) {
     fact("Device", &format!("{} ({})", header.device, header.honesty));
     fact(
         "Machine",
-        &format!("{}, {} CPUs, Linux {}", machine.processor, machine.cpus, machine.kernel),
+        &format!(
+            "{}, {} CPUs, Linux {}",
+            machine.processor, machine.cpus, machine.kernel
+        ),
     );
     fact("Placement", &header.placement);
     fact("Programs", &header.programs.join(", "));
@@ -93,7 +97,11 @@ fn header(card: &Scorecard, page: &mut String) {
 /// The comparisons, in words.
 fn says(card: &Scorecard, page: &mut String) {
     page.push_str("<h2>What it says</h2>\n<ul class=\"says\">\n");
-    for comparison in card.comparisons.iter().filter(|all| all.iops_ratio.is_some()) {
+    for comparison in card
+        .comparisons
+        .iter()
+        .filter(|all| all.iops_ratio.is_some())
+    {
         let _ = writeln!(
             page,
             "<li>QD {}, {} against {}: {}</li>",
@@ -107,7 +115,12 @@ fn says(card: &Scorecard, page: &mut String) {
         let _ = writeln!(page, "<li>{}</li>", escape(verdict));
     }
     for (row, reason) in not_run(card) {
-        let _ = writeln!(page, "<li>{}: not run: {}</li>", escape(&row.label), escape(reason));
+        let _ = writeln!(
+            page,
+            "<li>{}: not run: {}</li>",
+            escape(&row.label),
+            escape(reason)
+        );
     }
     page.push_str("</ul>\n");
 }
@@ -117,7 +130,9 @@ fn not_run(card: &Scorecard) -> Vec<(&Row, &str)> {
     let mut all: Vec<(&Row, &str)> = Vec::new();
     for row in &card.rows {
         if let Some(reason) = &row.not_run
-            && !all.iter().any(|(other, said)| other.label == row.label && said == reason)
+            && !all
+                .iter()
+                .any(|(other, said)| other.label == row.label && said == reason)
         {
             all.push((row, reason));
         }
@@ -137,7 +152,12 @@ fn plots(card: &Scorecard, page: &mut String) {
             Some(_) => " (not run)",
             None => "",
         };
-        let _ = writeln!(page, "<li>{}{}{missing}</li>", key(series), escape(&row.label));
+        let _ = writeln!(
+            page,
+            "<li>{}{}{missing}</li>",
+            key(series),
+            escape(&row.label)
+        );
     }
     if !card.header.model.points.is_empty() {
         page.push_str(
@@ -147,7 +167,12 @@ fn plots(card: &Scorecard, page: &mut String) {
     }
     page.push_str("</ul>\n<div class=\"plots\">\n");
     let all = [
-        ("iops", "I/Os per second", "More is better; logarithmic.", plots::iops(card)),
+        (
+            "iops",
+            "I/Os per second",
+            "More is better; logarithmic.",
+            plots::iops(card),
+        ),
         (
             "latency",
             "Latency, mean and p99, in microseconds",
@@ -235,7 +260,11 @@ fn cell(row: &Row, page: &mut String) {
         );
         return;
     }
-    let class = if row.id == RowId::Harness { " class=\"back\"" } else { "" };
+    let class = if row.id == RowId::Harness {
+        " class=\"back\""
+    } else {
+        ""
+    };
     let number = |value: Option<f64>, show: fn(f64) -> String| value.map_or("-".into(), show);
     let depth_is_off = row.flags.iter().any(|flag| flag.starts_with("depth:"));
     let depth = number(row.effective_qd, us);
@@ -246,7 +275,11 @@ fn cell(row: &Row, page: &mut String) {
     let limit = row.limit.as_ref().map_or(String::new(), |limit| {
         format!("<b>{}</b>: {}", limit.layer.name(), escape(&limit.why))
     });
-    let flagged = if row.flags.is_empty() { "" } else { " <span class=\"flag\">*</span>" };
+    let flagged = if row.flags.is_empty() {
+        ""
+    } else {
+        " <span class=\"flag\">*</span>"
+    };
     let _ = writeln!(
         page,
         "<tr{class}>{name}<td>{}</td><td>{}</td><td>{}</td><td>{depth}</td><td>{}</td><td>{}</td><td>{}</td>\
@@ -271,7 +304,12 @@ fn flags(card: &Scorecard, page: &mut String) {
     page.push_str(
         "<h2 id=\"flags\">What to keep in mind <span class=\"flag\">*</span></h2>\n<dl class=\"flags\">\n",
     );
-    for (kind, meaning, found) in all {
+    for OfKind {
+        kind,
+        meaning,
+        found,
+    } in all
+    {
         let _ = write!(page, "<dt><b>{kind}</b>: {}</dt>", escape(meaning));
         for (row, detail) in found {
             let _ = write!(
@@ -301,7 +339,11 @@ fn counters(card: &Scorecard, page: &mut String) {
         ("written", |c| c.written_bytes, bytes),
         ("flushes", |c| c.flushes, count),
         ("refused", |c| c.refused, count),
-        ("reads of blocks never written", |c| c.unwritten_reads, count),
+        (
+            "reads of blocks never written",
+            |c| c.unwritten_reads,
+            count,
+        ),
     ];
     page.push_str(
         "<h2>What the device counted</h2>\n<p class=\"soft\">Growth over all repeats of a row; below it, before → after.</p>\n\

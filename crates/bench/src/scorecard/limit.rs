@@ -44,7 +44,10 @@ pub struct Seen<'a> {
 pub fn limit(seen: &Seen<'_>) -> Limit {
     let found = |layer, why| Limit { layer, why };
     if seen.id == RowId::Harness {
-        return found(Layer::Generator, "nothing but the generator is there".into());
+        return found(
+            Layer::Generator,
+            "nothing but the generator is there".into(),
+        );
     }
     if let Some(allowed) = seen.model.at(seen.qd).map(|point| point.iops)
         && seen.iops >= DEVICE_SHARE * allowed
@@ -61,7 +64,9 @@ pub fn limit(seen: &Seen<'_>) -> Limit {
         let share = seen.iops / null * 100.0;
         return found(
             Layer::Generator,
-            format!("{share:.0} % of the {null:.0} IOPS that the generator reaches on its null engine"),
+            format!(
+                "{share:.0} % of the {null:.0} IOPS that the generator reaches on its null engine"
+            ),
         );
     }
     if let Some(why) = cpu(seen) {
@@ -81,8 +86,13 @@ fn cpu(seen: &Seen<'_>) -> Option<String> {
     }
     if seen.cpu.generator >= CPU_SHARE {
         return Some(match seen.id {
-            RowId::Driver => "one thread runs generator, driver and controller, and never waits".into(),
-            _ => format!("the generator's one thread is {:.0} % busy", seen.cpu.generator * 100.0),
+            RowId::Driver => {
+                "one thread runs generator, driver and controller, and never waits".into()
+            }
+            _ => format!(
+                "the generator's one thread is {:.0} % busy",
+                seen.cpu.generator * 100.0
+            ),
         });
     }
     None
@@ -145,7 +155,13 @@ mod tests {
             ..seen(&drive)
         };
         assert_eq!(of(full), Layer::DeviceModel);
-        assert_eq!(of(Seen { iops: 47_499.0, ..full }), Layer::Path);
+        assert_eq!(
+            of(Seen {
+                iops: 47_499.0,
+                ..full
+            }),
+            Layer::Path
+        );
         let alone = Seen {
             qd: 1,
             iops: 24_000.0,

@@ -18,7 +18,7 @@ mod svg;
 pub mod text;
 
 pub use compare::comparisons;
-pub use model::{Scorecard, SCHEMA};
+pub use model::{SCHEMA, Scorecard};
 pub use row::{Basis, Measured, row, row_not_run};
 
 #[cfg(test)]

@@ -391,7 +391,8 @@ impl Scorecard {
     #[must_use]
     pub fn to_json(&self) -> String {
         // Every field is a plain value, so this cannot fail; if it could, the text would say so rather than be empty.
-        serde_json::to_string_pretty(self).unwrap_or_else(|error| format!("{{\"error\":\"{error}\"}}"))
+        serde_json::to_string_pretty(self)
+            .unwrap_or_else(|error| format!("{{\"error\":\"{error}\"}}"))
     }
 
     /// Reads the JSON form.

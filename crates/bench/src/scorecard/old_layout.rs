@@ -12,7 +12,11 @@ const WIDTH: usize = 76;
 const ROWS: [(RowId, Generator, &str); 3] = [
     (RowId::Kernel, Generator::Fio, "1. Kernel (XFS + fio)"),
     (RowId::Fuse, Generator::Fio, "2. User-Space Bridge (FUSE)"),
-    (RowId::Driver, Generator::Bench, "3. User-Space Driver (bench)"),
+    (
+        RowId::Driver,
+        Generator::Bench,
+        "3. User-Space Driver (bench)",
+    ),
 ];
 
 /// Renders it. `logs` are the files that close it.
@@ -38,7 +42,10 @@ pub fn render(card: &Scorecard, logs: &[String]) -> String {
         "  Target Drive: {} ({})",
         card.header.device, card.header.honesty
     );
-    let _ = writeln!(text, "  Stage 3: our NVMe driver in this process; no SPDK, no PCIe\n{rule}");
+    let _ = writeln!(
+        text,
+        "  Stage 3: our NVMe driver in this process; no SPDK, no PCIe\n{rule}"
+    );
     for (place, &qd) in qds.iter().enumerate() {
         boxed(card, &title(place, qds.len(), qd), qd, &mut text);
     }
@@ -87,7 +94,11 @@ fn boxed(card: &Scorecard, title: &str, qd: u32, text: &mut String) {
         let average = of(|row| row.mean_us).map_or("N/A".into(), |us| format!("{us:.2}"));
         let iops = of(|row| row.iops).map_or("N/A".into(), |iops| format!("{iops:.0}"));
         let flagged = row.is_some_and(|row| !row.flags.is_empty());
-        line(&format!("{name}{}", if flagged { " *" } else { "" }), &average, &iops);
+        line(
+            &format!("{name}{}", if flagged { " *" } else { "" }),
+            &average,
+            &iops,
+        );
     }
     let _ = writeln!(text, "  └{}┘", "─".repeat(inside));
 }
@@ -99,17 +110,27 @@ fn notes(card: &Scorecard, text: &mut String) {
     );
     let mut said: Vec<String> = Vec::new();
     for (id, generator, name) in ROWS {
-        let rows = card.rows.iter().filter(|row| row.id == id && row.generator == generator);
+        let rows = card
+            .rows
+            .iter()
+            .filter(|row| row.id == id && row.generator == generator);
         for row in rows {
             if let Some(reason) = &row.not_run {
                 said.push(format!("{name}: not run: {reason}"));
             } else {
                 said.push(format!("{name}: {}", row.path));
                 if let Some(part) = row.contains.first() {
-                    said.push(format!("{name}: contains the {} row; no speed-up follows", part.name()));
+                    said.push(format!(
+                        "{name}: contains the {} row; no speed-up follows",
+                        part.name()
+                    ));
                 }
             }
-            said.extend(row.flags.iter().map(|flag| format!("* {name}, QD={}: {flag}", row.qd)));
+            said.extend(
+                row.flags
+                    .iter()
+                    .map(|flag| format!("* {name}, QD={}: {flag}", row.qd)),
+            );
         }
     }
     let mut printed: Vec<&String> = Vec::new();

@@ -74,7 +74,12 @@ pub(super) struct Series {
 /// In the order of the scorecard.
 pub(super) const SERIES: [Series; 5] = [
     series(RowId::Harness, Generator::Fio, Ink::HarnessFio, Shape::Bar),
-    series(RowId::Harness, Generator::Bench, Ink::HarnessBench, Shape::Diamond),
+    series(
+        RowId::Harness,
+        Generator::Bench,
+        Ink::HarnessBench,
+        Shape::Diamond,
+    ),
     series(RowId::Kernel, Generator::Fio, Ink::Kernel, Shape::Square),
     series(RowId::Fuse, Generator::Fio, Ink::Fuse, Shape::Triangle),
     series(RowId::Driver, Generator::Bench, Ink::Driver, Shape::Circle),
@@ -108,12 +113,23 @@ pub(super) fn iops(card: &Scorecard) -> String {
         dashed(chart, &y, &model)?;
         let mut marks = Vec::new();
         for series in &SERIES {
-            let own: Vec<&Point<'_>> = points.iter().filter(|p| p.series.ink == series.ink).collect();
-            let line = own.iter().map(|p| (p.place as f64, y.at(p.value))).collect();
+            let own: Vec<&Point<'_>> = points
+                .iter()
+                .filter(|p| p.series.ink == series.ink)
+                .collect();
+            let line = own
+                .iter()
+                .map(|p| (p.place as f64, y.at(p.value)))
+                .collect();
             chart.draw_series([PathElement::new::<Vec<_>, _>(line, stroke(series.ink, 2))])?;
             for point in own {
                 let at = (point.place as f64, y.at(point.value));
-                marks.push(mark(chart, point, at, &format!("{} IOPS", grouped(point.value)))?);
+                marks.push(mark(
+                    chart,
+                    point,
+                    at,
+                    &format!("{} IOPS", grouped(point.value)),
+                )?);
             }
         }
         Ok(marks)
@@ -128,24 +144,29 @@ pub(super) fn latency(card: &Scorecard) -> String {
     let p99 = points.iter().filter_map(|point| point.row.p99_us);
     let means = points.iter().map(|point| point.value);
     let y = Scale::logarithmic(means.chain(p99).chain(least.iter().flatten().copied()));
-    draw(card, "Mean and 99th percentile of the latency in microseconds, logarithmic", &y, |chart| {
-        dashed(chart, &y, &least)?;
-        let mut marks = Vec::new();
-        for point in &points {
-            let beside = beside(point.series, paths);
-            let x = point.place as f64 + beside * 0.2;
-            let p99 = point.row.p99_us.unwrap_or(point.value);
-            let (low, high) = (y.at(point.value), y.at(p99));
-            let thick = stroke(point.series.ink, 3);
-            chart.draw_series([
-                PathElement::new(vec![(x, low), (x, high)], thick),
-                PathElement::new(vec![(x - 0.05, high), (x + 0.05, high)], thick),
-            ])?;
-            let said = format!("mean {} us, p99 {} us", us(point.value), us(p99));
-            marks.push(mark(chart, point, (x, low), &said)?);
-        }
-        Ok(marks)
-    })
+    draw(
+        card,
+        "Mean and 99th percentile of the latency in microseconds, logarithmic",
+        &y,
+        |chart| {
+            dashed(chart, &y, &least)?;
+            let mut marks = Vec::new();
+            for point in &points {
+                let beside = beside(point.series, paths);
+                let x = point.place as f64 + beside * 0.2;
+                let p99 = point.row.p99_us.unwrap_or(point.value);
+                let (low, high) = (y.at(point.value), y.at(p99));
+                let thick = stroke(point.series.ink, 3);
+                chart.draw_series([
+                    PathElement::new(vec![(x, low), (x, high)], thick),
+                    PathElement::new(vec![(x - 0.05, high), (x + 0.05, high)], thick),
+                ])?;
+                let said = format!("mean {} us, p99 {} us", us(point.value), us(p99));
+                marks.push(mark(chart, point, (x, low), &said)?);
+            }
+            Ok(marks)
+        },
+    )
 }
 
 /// CPU seconds per million I/Os.
@@ -169,7 +190,11 @@ pub(super) fn cpu(card: &Scorecard) -> String {
             marks.push(Mark {
                 at: (left, top),
                 size: Some((right - left, (bottom - top).max(2))),
-                ..pointed(point, (0, 0), &format!("{said} CPU seconds per million I/Os"))
+                ..pointed(
+                    point,
+                    (0, 0),
+                    &format!("{said} CPU seconds per million I/Os"),
+                )
             });
         }
         Ok(marks)
@@ -271,7 +296,11 @@ impl Scale {
 
     /// A value's place on the axis.
     fn at(&self, value: f64) -> f64 {
-        if self.logarithmic { value.log10() } else { value }
+        if self.logarithmic {
+            value.log10()
+        } else {
+            value
+        }
     }
 
     /// A place's label.
@@ -406,7 +435,10 @@ fn mark(
     let fill = point.series.ink.colour().filled();
     let outline = |offsets: &[(i32, i32)]| {
         Polygon::new(
-            offsets.iter().map(|(dx, dy)| (x + dx, y + dy)).collect::<Vec<_>>(),
+            offsets
+                .iter()
+                .map(|(dx, dy)| (x + dx, y + dy))
+                .collect::<Vec<_>>(),
             fill,
         )
     };
@@ -443,7 +475,11 @@ mod tests {
         for most in [0.003, 0.9, 7.0, 92.0, 1234.0] {
             let scale = Scale::linear([most].into_iter());
             assert!(scale.high >= most && scale.high <= most * 1.7, "{most}");
-            assert!((3..=8).contains(&scale.steps.len()), "{most}: {:?}", scale.steps);
+            assert!(
+                (3..=8).contains(&scale.steps.len()),
+                "{most}: {:?}",
+                scale.steps
+            );
         }
         // Nothing to show is no reason to panic.
         Scale::logarithmic([0.0, f64::NAN].into_iter());

@@ -1,9 +1,9 @@
 //! From measured repeats to a row.
 
+use super::cpu::Used;
 use super::flags;
 use super::limit::{Seen, limit};
 use super::model::{CounterPair, CpuUse, DeviceModel, Generator, Repeat, Row, RowId};
-use super::cpu::Used;
 use crate::clock::Clock;
 use crate::latency::Latency;
 use crate::runner::Outcome;
@@ -130,8 +130,15 @@ pub fn row(basis: &Basis<'_>, repeats: &[Measured], counters: Option<CounterPair
     let mut sorted: Vec<&Measured> = repeats.iter().filter(|repeat| repeat.ios > 0).collect();
     sorted.sort_by(|a, b| a.iops.total_cmp(&b.iops));
     let Some(&shown) = sorted.get(sorted.len().saturating_sub(1) / 2) else {
-        return row_not_run(basis, "no I/O completed in the time given; give it more with --runtime");
+        return row_not_run(
+            basis,
+            "no I/O completed in the time given; give it more with --runtime",
+        );
     };
+    let mut cpu = shown.cpu;
+    // The others were watched for longer than the load, and cannot have had what it used.
+    let left = (basis.cpus as f64 - cpu.generator - cpu.process).max(0.0);
+    cpu.elsewhere = cpu.elsewhere.map(|others| others.min(left));
     let rates: Vec<f64> = repeats.iter().map(|repeat| repeat.iops).collect();
     let spread = Summary::of(&rates).filter(|all| all.count > 1);
     let limit = limit(&Seen {
@@ -140,7 +147,7 @@ pub fn row(basis: &Basis<'_>, repeats: &[Measured], counters: Option<CounterPair
         iops: shown.iops,
         harness_iops: basis.harness_iops,
         model: basis.model,
-        cpu: shown.cpu,
+        cpu,
         cpus: basis.cpus,
     });
     let mut row = Row {
@@ -149,7 +156,7 @@ pub fn row(basis: &Basis<'_>, repeats: &[Measured], counters: Option<CounterPair
         p99_us: Some(shown.p99_us),
         effective_qd: Some(shown.iops * shown.mean_us / 1e6),
         cpu_s_per_million: Some(shown.cpu_s_per_million()),
-        cpu: Some(shown.cpu),
+        cpu: Some(cpu),
         bytes: repeats.iter().map(|repeat| repeat.ios).sum::<u64>() * u64::from(basis.moved_per_io),
         counters,
         limit: Some(limit),

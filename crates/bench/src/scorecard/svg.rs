@@ -137,6 +137,9 @@ mod tests {
         let drawn = "<svg width=\"10\" height=\"10\" xmlns=\"http://x\">\n<line stroke=\"#030000\"/>\n</svg>\n";
         let done = finish(drawn, "a & b", (10, 10), &[]);
         assert!(done.contains("stroke=\"var(--kernel)\""), "{done}");
-        assert!(done.contains("a &amp; b") && !done.contains("http"), "{done}");
+        assert!(
+            done.contains("a &amp; b") && !done.contains("http"),
+            "{done}"
+        );
     }
 }

@@ -11,7 +11,11 @@ fn the_json_form_reads_back_unchanged_and_other_schemas_are_refused() {
     let json = card.to_json();
     assert_eq!(Scorecard::from_json(&json).unwrap(), card);
     let other = json.replacen("\"schema\": 1", "\"schema\": 2", 1);
-    assert!(Scorecard::from_json(&other).unwrap_err().contains("found 2"));
+    assert!(
+        Scorecard::from_json(&other)
+            .unwrap_err()
+            .contains("found 2")
+    );
     assert!(Scorecard::from_json("{}").is_err());
 }
 
@@ -27,7 +31,11 @@ fn a_row_shows_the_repeat_with_the_median_rate_whole() {
     assert_eq!(row.bytes, 60_000 * 4096);
     // One CPU second for 20,000 I/Os is 50 for a million.
     assert!((row.cpu_s_per_million.unwrap() - 50.0).abs() < 1e-9);
-    assert!(row.flags.iter().any(|flag| flag.starts_with("spread: ")), "{:?}", row.flags);
+    assert!(
+        row.flags.iter().any(|flag| flag.starts_with("spread: ")),
+        "{:?}",
+        row.flags
+    );
 }
 
 #[test]
@@ -50,7 +58,10 @@ fn a_depth_that_is_off_by_more_than_a_tenth_is_flagged() {
     };
     assert!(with(0.91).is_empty() && with(1.09).is_empty());
     let below = with(0.81);
-    assert!(below[0].starts_with("depth: 12.96 of 16 in flight"), "{below:?}");
+    assert!(
+        below[0].starts_with("depth: 12.96 of 16 in flight"),
+        "{below:?}"
+    );
     assert!(with(1.2)[0].contains("do not belong together"));
 }
 
@@ -67,7 +78,10 @@ fn bytes_that_never_reached_the_device_are_flagged() {
     let cached = with(10_000, 0);
     assert!(cached[0].starts_with("cache: "), "{cached:?}");
     let unwritten = with(20_000, 7);
-    assert!(unwritten[0].starts_with("unwritten: 7 reads"), "{unwritten:?}");
+    assert!(
+        unwritten[0].starts_with("unwritten: 7 reads"),
+        "{unwritten:?}"
+    );
 }
 
 #[test]
@@ -89,24 +103,38 @@ fn no_ratio_is_made_with_a_row_that_contains_another() {
     let card = card(true);
     let about = |base| card.comparisons.iter().filter(move |c| c.base == base);
     assert_eq!(about(RowId::Kernel).count(), 6);
-    assert!(about(RowId::Kernel).all(|c| c.iops_ratio.is_none() && c.verdict.contains("contains the fuse row")));
+    assert!(
+        about(RowId::Kernel)
+            .all(|c| c.iops_ratio.is_none() && c.verdict.contains("contains the fuse row"))
+    );
     assert!(about(RowId::Fuse).all(|c| c.iops_ratio.is_some()));
     let mut apart = card.rows;
     for row in &mut apart {
         row.contains.clear();
     }
-    assert!(comparisons(&apart, &QDS).iter().all(|c| c.iops_ratio.is_some()));
+    assert!(
+        comparisons(&apart, &QDS)
+            .iter()
+            .all(|c| c.iops_ratio.is_some())
+    );
 }
 
 #[test]
 fn rows_that_the_device_holds_back_alike_are_no_evidence_about_paths() {
     let card = card(true);
     let of = |qd| {
-        let found = card.comparisons.iter().find(|c| c.base == RowId::Fuse && c.qd == qd);
+        let found = card
+            .comparisons
+            .iter()
+            .find(|c| c.base == RowId::Fuse && c.qd == qd);
         &found.unwrap().verdict
     };
     assert!(of(1).starts_with("2.20 times the IOPS ("), "{}", of(1));
-    assert!(of(128).starts_with("the device is the limit of both"), "{}", of(128));
+    assert!(
+        of(128).starts_with("the device is the limit of both"),
+        "{}",
+        of(128)
+    );
 }
 
 #[test]
@@ -124,7 +152,11 @@ fn the_text_has_every_row_its_limit_and_the_reason_of_what_did_not_run() {
     ] {
         assert!(text.contains(words), "{words} in\n{text}");
     }
-    let widest = text.lines().filter(|line| line.contains("CPU s/M ")).map(str::len).max();
+    let widest = text
+        .lines()
+        .filter(|line| line.contains("CPU s/M "))
+        .map(str::len)
+        .max();
     assert!(widest.unwrap() <= 100);
 }
 
@@ -152,13 +184,29 @@ fn the_old_layout_keeps_its_columns_and_claims_nothing_that_did_not_run() {
     let text = old_layout::render(&card(false), &["x_qd1.json".into()]);
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines[0], "═".repeat(76));
-    assert_eq!(lines[1].trim(), "DETERMINISTIC SILICON DATA PLANE SCORECARD");
-    for title in ["Latency (QD=1)", "Knee-of-Curve (QD=16)", "Throughput (QD=128)"] {
+    assert_eq!(
+        lines[1].trim(),
+        "DETERMINISTIC SILICON DATA PLANE SCORECARD"
+    );
+    for title in [
+        "Latency (QD=1)",
+        "Knee-of-Curve (QD=16)",
+        "Throughput (QD=128)",
+    ] {
         assert!(text.contains(title), "{title}");
     }
-    let boxed: Vec<&&str> = lines.iter().filter(|line| line.contains(['│', '┌', '└'])).collect();
-    assert!(boxed.iter().all(|line| line.chars().count() == 76), "{text}");
-    let kernel = lines.iter().find(|line| line.contains("1. Kernel (XFS + fio)")).unwrap();
+    let boxed: Vec<&&str> = lines
+        .iter()
+        .filter(|line| line.contains(['│', '┌', '└']))
+        .collect();
+    assert!(
+        boxed.iter().all(|line| line.chars().count() == 76),
+        "{text}"
+    );
+    let kernel = lines
+        .iter()
+        .find(|line| line.contains("1. Kernel (XFS + fio)"))
+        .unwrap();
     // A name of 32 columns, then two numbers of 12, two blanks between.
     let cells: Vec<char> = kernel.chars().collect();
     let cell = |from: usize| cells[from..from + 12].iter().collect::<String>();
@@ -166,7 +214,10 @@ fn the_old_layout_keeps_its_columns_and_claims_nothing_that_did_not_run() {
     let driver = lines.iter().find(|line| line.contains("3. ")).unwrap();
     assert!(driver.contains("22.73         44000"), "{driver}");
     // What ran here is not what ran there.
-    assert!(!text.contains("bdevperf") && !text.contains("Zero-Copy"), "{text}");
+    assert!(
+        !text.contains("bdevperf") && !text.contains("Zero-Copy"),
+        "{text}"
+    );
     assert!(text.contains("no SPDK"), "{text}");
     assert!(text.trim_end().ends_with("x_qd1.json"));
 }
@@ -175,7 +226,14 @@ fn the_old_layout_keeps_its_columns_and_claims_nothing_that_did_not_run() {
 fn the_page_needs_nobody_and_every_plot_has_a_mark_for_every_figure() {
     let card = card(true);
     let page = html::render(&card);
-    for word in ["http:", "https:", "src=", "@import", "url(", "<link rel=\"stylesheet"] {
+    for word in [
+        "http:",
+        "https:",
+        "src=",
+        "@import",
+        "url(",
+        "<link rel=\"stylesheet",
+    ] {
         assert!(!page.contains(word), "{word}");
     }
     let marks = |id: &str| {
@@ -203,7 +261,11 @@ fn a_flag_of_every_kind_is_explained_where_it_is_shown() {
     let model = DeviceModel::instant();
     let mut card = card(true);
     let model = DeviceModel {
-        points: vec![ModelPoint { qd: 16, iops: 100.0, mean_us: 160_000.0 }],
+        points: vec![ModelPoint {
+            qd: 16,
+            iops: 100.0,
+            mean_us: 160_000.0,
+        }],
         ..model
     };
     let mut one = measured(16, 500.0);
@@ -214,10 +276,18 @@ fn a_flag_of_every_kind_is_explained_where_it_is_shown() {
     pair.after.unwritten_reads = 1;
     pair.after.refused = 1;
     let two = measured(16, 900.0);
-    card.rows.push(row(&basis(RowId::Fuse, 16, &model), &[one, two], Some(pair)));
+    card.rows.push(row(
+        &basis(RowId::Fuse, 16, &model),
+        &[one, two],
+        Some(pair),
+    ));
     let kinds = super::flags::MEANINGS.map(|(kind, _)| kind);
     let found = &card.rows.last().unwrap().flags;
-    let of = |flag: &String| kinds.iter().position(|kind| flag.starts_with(&format!("{kind}: ")));
+    let of = |flag: &String| {
+        kinds
+            .iter()
+            .position(|kind| flag.starts_with(&format!("{kind}: ")))
+    };
     let mut seen: Vec<usize> = found.iter().map(|flag| of(flag).unwrap()).collect();
     seen.sort_unstable();
     assert_eq!(seen, (0..kinds.len()).collect::<Vec<_>>(), "{found:?}");
@@ -232,10 +302,49 @@ fn a_flag_of_every_kind_is_explained_where_it_is_shown() {
 #[test]
 fn repeats_that_differ_too_much_decide_nothing() {
     let model = DeviceModel::instant();
-    let of = |id, rates: [f64; 2]| row(&basis(id, 1, &model), &rates.map(|rate| measured(1, rate)), None);
-    let rows = [of(RowId::Fuse, [1000.0, 9000.0]), of(RowId::Driver, [4000.0, 5000.0])];
+    let of = |id, rates: [f64; 2]| {
+        row(
+            &basis(id, 1, &model),
+            &rates.map(|rate| measured(1, rate)),
+            None,
+        )
+    };
+    let rows = [
+        of(RowId::Fuse, [1000.0, 9000.0]),
+        of(RowId::Driver, [4000.0, 5000.0]),
+    ];
     let found = &comparisons(&rows, &[1])[0];
-    assert!(found.verdict.starts_with("not decided"), "{}", found.verdict);
+    assert!(
+        found.verdict.starts_with("not decided"),
+        "{}",
+        found.verdict
+    );
+}
+
+#[test]
+fn a_row_that_others_disturbed_decides_nothing() {
+    let model = DeviceModel::instant();
+    let of = |id, rate, others| {
+        let repeats = [1.0, 1.01].map(|factor| {
+            let mut one = measured(1, rate * factor);
+            one.cpu.elsewhere = Some(others);
+            one
+        });
+        row(&basis(id, 1, &model), &repeats, None)
+    };
+    let verdict = |others| {
+        let rows = [
+            of(RowId::Fuse, 10_000.0, 0.05),
+            of(RowId::Driver, 20_000.0, others),
+        ];
+        comparisons(&rows, &[1])[0].verdict.clone()
+    };
+    assert!(verdict(0.05).starts_with("2.00 times"), "{}", verdict(0.05));
+    assert!(
+        verdict(1.5).contains("other programs used the CPUs"),
+        "{}",
+        verdict(1.5)
+    );
 }
 
 #[test]
@@ -243,7 +352,12 @@ fn rows_are_found_by_kind_generator_and_depth() {
     let card = card(true);
     assert!(card.row(RowId::Driver, Generator::Bench, 16).is_some());
     assert!(card.row(RowId::Driver, Generator::Fio, 16).is_none());
-    let limit = |qd| card.row(RowId::Driver, Generator::Bench, qd).unwrap().limit.clone();
+    let limit = |qd| {
+        card.row(RowId::Driver, Generator::Bench, qd)
+            .unwrap()
+            .limit
+            .clone()
+    };
     assert_eq!(limit(128).unwrap().layer, Layer::DeviceModel);
     assert_eq!(card.at(16).count(), 4);
 }

@@ -2,7 +2,7 @@
 
 use core::fmt::Write as _;
 
-use super::flags::by_kind;
+use super::flags::{OfKind, by_kind};
 use super::limit::RULES;
 use super::model::{Counters, ModelPoint, Row, Scorecard};
 use crate::text::bytes;
@@ -31,12 +31,19 @@ fn header(card: &Scorecard, text: &mut String) {
     let (machine, load) = (&header.machine, &header.load);
     let _ = writeln!(text, "scorecard  dataplane-emu {}", header.version);
     line(text, "command", &header.command);
-    line(text, "device", &format!("{}: {}", header.honesty, header.device));
+    line(
+        text,
+        "device",
+        &format!("{}: {}", header.honesty, header.device),
+    );
     line(text, "device time", &model(card));
     line(
         text,
         "machine",
-        &format!("{}, {} CPUs, Linux {}", machine.processor, machine.cpus, machine.kernel),
+        &format!(
+            "{}, {} CPUs, Linux {}",
+            machine.processor, machine.cpus, machine.kernel
+        ),
     );
     line(text, "placement", &header.placement);
     line(
@@ -74,7 +81,12 @@ fn header(card: &Scorecard, text: &mut String) {
 pub(super) fn model(card: &Scorecard) -> String {
     let model = &card.header.model;
     let point = |point: &ModelPoint| {
-        format!("QD {} {} us {} IOPS", point.qd, us(point.mean_us), grouped(point.iops))
+        format!(
+            "QD {} {} us {} IOPS",
+            point.qd,
+            us(point.mean_us),
+            grouped(point.iops)
+        )
     };
     let points: Vec<String> = model.points.iter().map(point).collect();
     match points.is_empty() {
@@ -132,14 +144,25 @@ fn flags(card: &Scorecard, text: &mut String) {
     if !all.is_empty() {
         let _ = writeln!(text, "\n* to keep in mind");
     }
-    for (kind, meaning, found) in all {
+    for OfKind {
+        kind,
+        meaning,
+        found,
+    } in all
+    {
         let _ = writeln!(text, "  {kind}: {meaning}");
         for row in firsts(&found) {
             let own = found.iter().filter(|(other, _)| other.label == row.label);
             let own: Vec<String> = own
                 .map(|(row, detail)| format!("QD {} {detail}", row.qd))
                 .collect();
-            let _ = writeln!(text, "    {} {}: {}", row.id.stage(), row.label, own.join("; "));
+            let _ = writeln!(
+                text,
+                "    {} {}: {}",
+                row.id.stage(),
+                row.label,
+                own.join("; ")
+            );
         }
     }
     for verdict in kept_apart(card) {
@@ -161,7 +184,11 @@ fn firsts<'a>(found: &[(&'a Row, &str)]) -> Vec<&'a Row> {
 /// Why some rows are not compared, each reason once.
 pub(super) fn kept_apart(card: &Scorecard) -> Vec<&str> {
     let mut said: Vec<&str> = Vec::new();
-    for comparison in card.comparisons.iter().filter(|all| all.iops_ratio.is_none()) {
+    for comparison in card
+        .comparisons
+        .iter()
+        .filter(|all| all.iops_ratio.is_none())
+    {
         if !said.contains(&&*comparison.verdict) {
             said.push(&comparison.verdict);
         }
@@ -195,7 +222,10 @@ fn counters(card: &Scorecard, text: &mut String) {
 }
 
 fn ending(card: &Scorecard, text: &mut String) {
-    let _ = writeln!(text, "  harness rows move no data\n\nlimit, by the first rule that holds:");
+    let _ = writeln!(
+        text,
+        "  harness rows move no data\n\nlimit, by the first rule that holds:"
+    );
     for rule in RULES {
         let _ = writeln!(text, "  {rule}");
     }

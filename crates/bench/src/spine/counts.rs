@@ -117,17 +117,20 @@ fn per_command(functions: &[&str], devices: usize, effort: Effort) -> Result<Sam
 
 /// The subject of a count, under valgrind.
 fn subject(tool: &[String], devices: usize, commands: u64) -> Result<std::process::Output, String> {
+    let (devices, commands) = (devices.to_string(), commands.to_string());
+    under_valgrind(
+        tool,
+        &["counted", "--devices", &devices, "--commands", &commands],
+    )
+}
+
+/// This program with these arguments, under valgrind.
+fn under_valgrind(tool: &[String], arguments: &[&str]) -> Result<std::process::Output, String> {
     let exe = std::env::current_exe().map_err(|error| error.to_string())?;
     let output = Command::new("valgrind")
         .args(tool)
         .arg(exe)
-        .args([
-            "counted",
-            "--devices",
-            &devices.to_string(),
-            "--commands",
-            &commands.to_string(),
-        ])
+        .args(arguments)
         .output()
         .map_err(|error| format!("valgrind: {error} (Debian and Ubuntu package it as valgrind)"))?;
     if !output.status.success() {
@@ -154,6 +157,14 @@ fn commands_done(output: &std::process::Output) -> Result<u64, String> {
 
 /// Instructions collected, and commands done.
 fn count(functions: &[&str], devices: usize, commands: u64) -> Result<(u64, u64), String> {
+    let (devices, commands) = (devices.to_string(), commands.to_string());
+    let arguments = ["counted", "--devices", &devices, "--commands", &commands];
+    collect(functions, &arguments)
+}
+
+/// Instructions of the named functions, with all that they call, in a run of this program with these arguments; and the
+/// commands that it says it did.
+pub(crate) fn collect(functions: &[&str], arguments: &[&str]) -> Result<(u64, u64), String> {
     let file = std::env::temp_dir().join(format!("dpe-callgrind-{}", std::process::id()));
     let mut tool = vec![
         "--tool=callgrind".to_string(),
@@ -165,7 +176,7 @@ fn count(functions: &[&str], devices: usize, commands: u64) -> Result<(u64, u64)
             .iter()
             .map(|name| format!("--toggle-collect=*{name}*")),
     );
-    let output = subject(&tool, devices, commands)?;
+    let output = under_valgrind(&tool, arguments)?;
     let collected = totals(&file);
     let _ = std::fs::remove_file(&file); // a leftover in the temporary folder harms nobody
     Ok((collected?, commands_done(&output)?))

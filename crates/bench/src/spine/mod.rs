@@ -4,7 +4,7 @@
 //! (start-up, memory). A ratio whose surroundings changed in mid-measurement is measured again, then "undecided".
 
 pub mod counted;
-mod counts;
+pub(crate) mod counts;
 mod in_process;
 pub(crate) mod rig;
 mod start_up;

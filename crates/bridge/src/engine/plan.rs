@@ -150,11 +150,11 @@ mod tests {
 
     #[test]
     fn bytes_within_one_block_are_one_piece_and_no_bytes_are_none() {
+        assert_eq!(shape(Cuts::to_write(4097, 4100, 12, 8)), [(1, 1, 1, 3, 0)]);
         assert_eq!(
-            shape(Cuts::to_write(4097, 4100, 12, 8)),
-            [(1, 1, 1, 3, 0)]
+            shape(Cuts::to_write(4096, 8192, 12, 8)),
+            [(1, 1, 0, 4096, 0)]
         );
-        assert_eq!(shape(Cuts::to_write(4096, 8192, 12, 8)), [(1, 1, 0, 4096, 0)]);
         assert_eq!(shape(Cuts::to_read(5, 5, 12, 8)), []);
     }
 

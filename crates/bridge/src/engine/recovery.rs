@@ -33,8 +33,9 @@ pub(super) struct Stall {
 impl<L: Link> Engine<L> {
     /// How long nothing has completed, as far as [`pump`](Self::pump) noticed.
     pub fn stalled_for(&self) -> Duration {
-        self.stall
-            .map_or(Duration::ZERO, |stall| stall.now.saturating_sub(stall.since))
+        self.stall.map_or(Duration::ZERO, |stall| {
+            stall.now.saturating_sub(stall.since)
+        })
     }
 
     /// To be called when a turn brought nothing although commands are in flight.
@@ -95,7 +96,9 @@ impl<L: Link> Engine<L> {
                 Ok(())
             }
             Err(failed) => {
-                error!("{failed}; every request fails from here on: unmount, and open the device again");
+                error!(
+                    "{failed}; every request fails from here on: unmount, and open the device again"
+                );
                 self.life = Life::Lost;
                 Err(Failure::Controller)
             }

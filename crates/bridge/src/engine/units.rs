@@ -59,7 +59,11 @@ impl Units {
                 piece: Piece::NONE,
                 stage: Stage::Last,
                 job: 0,
-                next: if index + 1 < count { index as u16 + 1 } else { NONE },
+                next: if index + 1 < count {
+                    index as u16 + 1
+                } else {
+                    NONE
+                },
             })
             .collect();
         assert_eq!(units.len(), count, "slices inside a buffer exist");

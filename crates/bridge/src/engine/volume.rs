@@ -78,10 +78,7 @@ fn reads_zeros<L: Link>(device: &mut Device<L>, id: NamespaceId) -> Result<bool,
     };
     let entry = SubmissionEntry::new(admin_opcode::IDENTIFY, CommandId::new(0), id);
     let mut bytes = [0; IdentifyNamespace::BYTES];
-    device.admin(
-        identify.emit(entry),
-        AdminData::FromController(&mut bytes),
-    )?;
+    device.admin(identify.emit(entry), AdminData::FromController(&mut bytes))?;
     // Bring-up has understood the same structure; whoever now sends another promises nothing.
     Ok(IdentifyNamespace::parse(&bytes)
         .is_ok_and(|found| found.dlfeat.read_as() == DeallocateFeatures::READS_ZEROS))

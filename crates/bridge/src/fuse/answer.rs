@@ -7,6 +7,7 @@ use fuser::{Errno, ReplyData, ReplyEmpty, ReplyWrite};
 
 use crate::engine::{Engine, Failure, Ticket};
 use crate::errno;
+use crate::limits;
 
 /// Where an answer goes, and what it says if all is well.
 #[derive(Debug)]
@@ -40,6 +41,17 @@ thread_local! {
     static BYTES: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
+/// Bytes that begin with a page, since the kernel looks each page up that it copies from. Room is made when it is missing,
+/// which is once for each size of request.
+fn page_aligned(bytes: &mut Vec<u8>, len: usize) -> &mut [u8] {
+    let page = limits::BLKSIZE as usize;
+    if bytes.len() < len + page {
+        *bytes = vec![0; len + page];
+    }
+    let skip = bytes.as_ptr().addr().wrapping_neg() % page;
+    &mut bytes[skip..skip + len]
+}
+
 /// An answer that has left the engine: a read's bytes are in the thread's own memory.
 #[derive(Debug)]
 pub(super) struct Answer {
@@ -53,12 +65,7 @@ impl Answer {
     pub(super) fn fetch<L: Link>(engine: &mut Engine<L>, ticket: Ticket, asker: Asker) -> Self {
         let outcome = engine.outcome(ticket);
         if let (Asker::Read(_, len), Ok(())) = (&asker, outcome) {
-            BYTES.with_borrow_mut(|bytes| {
-                if bytes.len() < *len {
-                    bytes.resize(*len, 0);
-                }
-                engine.read_out(ticket, &mut bytes[..*len]);
-            });
+            BYTES.with_borrow_mut(|bytes| engine.read_out(ticket, page_aligned(bytes, *len)));
         }
         engine.release(ticket);
         Self { asker, outcome }
@@ -72,7 +79,9 @@ impl Answer {
             return;
         }
         match self.asker {
-            Asker::Read(reply, len) => BYTES.with_borrow(|bytes| reply.data(&bytes[..len])),
+            Asker::Read(reply, len) => {
+                BYTES.with_borrow_mut(|bytes| reply.data(page_aligned(bytes, len)));
+            }
             Asker::Write(reply, len) => reply.written(len),
             Asker::Other(reply) => reply.ok(),
         }

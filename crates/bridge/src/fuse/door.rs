@@ -17,8 +17,8 @@ use rustix::fs::{FallocateFlags, OFlags};
 
 use super::answer::Asker;
 use super::files::{self, Change};
-use super::turns::Shared;
 use super::session::negotiate;
+use super::turns::Shared;
 use crate::engine::{Request, Volume};
 use crate::limits;
 
@@ -311,15 +311,7 @@ impl<L: Link + Send + std::fmt::Debug + 'static> Filesystem for Door<L> {
         );
     }
 
-    fn lseek(
-        &self,
-        _: &Caller,
-        _: INodeNo,
-        _: FileHandle,
-        _: i64,
-        _: i32,
-        reply: ReplyLseek,
-    ) {
+    fn lseek(&self, _: &Caller, _: INodeNo, _: FileHandle, _: i64, _: i32, reply: ReplyLseek) {
         // The kernel then answers SEEK_DATA and SEEK_HOLE by itself: all is data.
         reply.error(Errno::ENOSYS);
     }
@@ -380,16 +372,7 @@ impl<L: Link + Send + std::fmt::Debug + 'static> Filesystem for Door<L> {
         reply.error(Errno::EPERM);
     }
 
-    fn mknod(
-        &self,
-        _: &Caller,
-        _: INodeNo,
-        _: &OsStr,
-        _: u32,
-        _: u32,
-        _: u32,
-        reply: ReplyEntry,
-    ) {
+    fn mknod(&self, _: &Caller, _: INodeNo, _: &OsStr, _: u32, _: u32, _: u32, reply: ReplyEntry) {
         reply.error(Errno::EPERM);
     }
 

@@ -28,6 +28,6 @@ mod patience;
 mod session;
 mod turns;
 
-pub use mount::{Mount, MountError};
 pub use door::OPENED;
+pub use mount::{Mount, MountError};
 pub use session::{MountOptions, negotiate};

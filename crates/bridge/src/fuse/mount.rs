@@ -41,7 +41,9 @@ pub enum MountError {
         what: &'static str,
     },
     /// FUSE is not to be had.
-    #[error("wanted /dev/fuse, found: {0}; load the module (modprobe fuse), or pass the device into the container")]
+    #[error(
+        "wanted /dev/fuse, found: {0}; load the module (modprobe fuse), or pass the device into the container"
+    )]
     NoFuse(io::Error),
     /// The device cannot be used.
     #[error(transparent)]
@@ -175,9 +177,9 @@ impl<L: Link> Parts<L> {
             self.end_kernel_side()?;
         }
         let point = self.point;
-        self.session
-            .umount_and_join()
-            .unwrap_or_else(|error| warn!(point = %point.display(), "the mount ended with: {error}"));
+        self.session.umount_and_join().unwrap_or_else(
+            |error| warn!(point = %point.display(), "the mount ended with: {error}"),
+        );
         // A request that the kernel gave up on may still have been under way.
         self.shared.finish();
         let shared = Arc::into_inner(self.shared).expect("the threads that shared it have ended");
@@ -270,8 +272,7 @@ fn check_point(point: &Path) -> Result<PathBuf, MountError> {
         }
         Err(errno) => return Err(wrong(io::Error::from(errno).to_string())),
     };
-    if rustix::fs::FileType::from_raw_mode(found.stx_mode.into())
-        != rustix::fs::FileType::Directory
+    if rustix::fs::FileType::from_raw_mode(found.stx_mode.into()) != rustix::fs::FileType::Directory
     {
         return Err(wrong("is no directory".into()));
     }

@@ -282,7 +282,8 @@ impl<D: Disk> FileMedia<D> {
         let job = self.jobs.get(id);
         let class = Self::class_of(job);
         if let Some(slot) = job.slot.take() {
-            let _ = class; let _ = slot;
+            self.slots.give(slot);
+            self.feed(class);
         }
     }
 

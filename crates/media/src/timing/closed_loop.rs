@@ -100,7 +100,11 @@ impl Run {
     fn start(&mut self, token: Token) {
         let read = self.random.below(1_000_000) < self.reads_of_million;
         let request = Request {
-            op: if read { Operation::Read } else { Operation::Write },
+            op: if read {
+                Operation::Read
+            } else {
+                Operation::Write
+            },
             at: Lba::new(0),
             count: self.blocks,
             fua: false,

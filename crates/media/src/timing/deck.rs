@@ -31,45 +31,71 @@ impl Random {
     }
 }
 
-/// A shuffled deck in 2^-32 ticks, where a tick is 2^`tick_shift` nanoseconds.
-///
-/// Each card is longer than its latency by a share of a tick, all shares equally often: so due times that are cut down to
-/// whole ticks are right in the mean, whatever the tick and the time of arrival.
-pub(super) fn shuffled(latency: &Latency, tick_shift: u32, random: &mut Random) -> Box<[u64; CARDS]> {
-    let per_us = 1000.0 * (1_u64 << 32) as f64 / (1_u64 << tick_shift) as f64;
-    let mut cards: Box<[u64; CARDS]> = Box::new([0; CARDS]);
-    for (card, us) in cards.iter_mut().zip(shares_us(latency)) {
-        *card = (us * per_us) as u64;
-    }
-    random.shuffle(&mut cards[..]);
-    let mut parts: Vec<u64> = (0..CARDS as u64).collect();
-    random.shuffle(&mut parts);
-    for (card, part) in cards.iter_mut().zip(parts) {
-        *card += (2 * part + 1) * ((1 << 31) / CARDS as u64);
-    }
-    cards
+/// No card is longer, so that those of all tokens together stay far from where times wrap around.
+pub(super) const TICKS_MAX: u64 = 1 << 18;
+
+/// Makes decks in 2^-32 ticks, where a tick is 2^`tick_shift` nanoseconds.
+pub(super) struct Dealer {
+    random: Random,
+    tick_shift: u32,
+    /// The standard normal distribution's quantiles in the middle of each share, rising.
+    scores: Vec<f64>,
 }
 
-/// The middle of each share in microseconds, rising.
-fn shares_us(latency: &Latency) -> Vec<f64> {
-    let middles = (0..CARDS).map(|share| (share as f64 + 0.5) / CARDS as f64);
-    match latency {
-        Latency::Quantiles(points) => {
-            middles.map(|middle| between(points, middle * 100.0)).collect()
-        }
-        Latency::LogNormal { mean_us, sigma } => {
-            let upper = middles.skip(CARDS / 2).scan(0.0, |score, middle| {
-                *score = normal_score(middle, *score);
-                Some(*score)
-            });
-            let upper: Vec<f64> = upper.collect();
-            let scores = upper.iter().rev().map(|score| -score).chain(upper.iter().copied());
-            let mut shares: Vec<f64> = scores.map(|score| (sigma * score).exp()).collect();
-            let scale = mean_us * CARDS as f64 / shares.iter().sum::<f64>();
-            shares.iter_mut().for_each(|share| *share *= scale);
-            shares
+impl Dealer {
+    pub(super) fn new(seed: u64, tick_shift: u32) -> Self {
+        let upper = middles().skip(CARDS / 2).scan(0.0, |score, middle| {
+            *score = normal_score(middle, *score);
+            Some(*score)
+        });
+        let upper: Vec<f64> = upper.collect();
+        let lower = upper.iter().rev().map(|score| -score);
+        Self {
+            random: Random(seed),
+            tick_shift,
+            scores: lower.chain(upper.iter().copied()).collect(),
         }
     }
+
+    /// A shuffled deck.
+    ///
+    /// Each card is longer than its latency by a part of a tick, all parts equally often: so due times that are cut down to
+    /// whole ticks are right in the mean, whatever the tick and the time of arrival.
+    pub(super) fn deal(&mut self, latency: &Latency) -> [u64; CARDS] {
+        let per_us = 1000.0 * (1_u64 << 32) as f64 / (1_u64 << self.tick_shift) as f64;
+        let mut cards = [0; CARDS];
+        for (card, us) in cards.iter_mut().zip(self.shares_us(latency)) {
+            *card = ((us * per_us) as u64).min(TICKS_MAX << 32);
+        }
+        self.random.shuffle(&mut cards);
+        let mut parts: Vec<u64> = (0..CARDS as u64).collect();
+        self.random.shuffle(&mut parts);
+        for (card, part) in cards.iter_mut().zip(parts) {
+            *card += (2 * part + 1) * ((1 << 31) / CARDS as u64);
+        }
+        cards
+    }
+
+    /// The middle of each share in microseconds, rising.
+    fn shares_us(&self, latency: &Latency) -> Vec<f64> {
+        match latency {
+            Latency::Quantiles(points) => middles()
+                .map(|middle| between(points, middle * 100.0))
+                .collect(),
+            Latency::LogNormal { mean_us, sigma } => {
+                let shares = self.scores.iter().map(|score| (sigma * score).exp());
+                let mut shares: Vec<f64> = shares.collect();
+                let scale = mean_us * CARDS as f64 / shares.iter().sum::<f64>();
+                shares.iter_mut().for_each(|share| *share *= scale);
+                shares
+            }
+        }
+    }
+}
+
+/// The middle of each share, from 0 to 1.
+fn middles() -> impl Iterator<Item = f64> {
+    (0..CARDS).map(|share| (share as f64 + 0.5) / CARDS as f64)
 }
 
 /// The value at `percent` on the straight lines between points that rise from 0 to 100 percent.
@@ -111,37 +137,54 @@ mod tests {
 
     #[test]
     fn normal_scores_are_those_of_the_printed_tables() {
-        for (share, score) in [(0.5, 0.0), (0.841_344_746, 1.0), (0.975, 1.959_964), (0.999, 3.090_232)] {
+        for (share, score) in [
+            (0.5, 0.0),
+            (0.841_344_746, 1.0),
+            (0.975, 1.959_964),
+            (0.999, 3.090_232),
+        ] {
             assert!((normal_score(share, 0.0) - score).abs() < 1e-5, "{share}");
         }
     }
 
     #[test]
     fn a_log_normal_deck_has_its_mean_and_its_percentiles() {
-        let shares = shares_us(&Latency::LogNormal { mean_us: 80.0, sigma: 0.5 });
+        let shares = Dealer::new(1, 9).shares_us(&Latency::LogNormal {
+            mean_us: 80.0,
+            sigma: 0.5,
+        });
         let mean = shares.iter().sum::<f64>() / CARDS as f64;
         assert!((mean - 80.0).abs() < 1e-9, "{mean}");
         // The median of a log-normal distribution is its mean by exp(sigma^2 / 2), its 99th percentile exp(2.326 sigma) times that.
         let median = 80.0 / (0.125_f64).exp();
         assert!((shares[CARDS / 2] / median - 1.0).abs() < 0.005);
         let high = shares[CARDS * 99 / 100];
-        assert!((high / (median * (0.5_f64 * 2.326).exp()) - 1.0).abs() < 0.01, "{high}");
+        assert!(
+            (high / (median * (0.5_f64 * 2.326).exp()) - 1.0).abs() < 0.01,
+            "{high}"
+        );
     }
 
     #[test]
     fn a_table_of_quantiles_is_followed_along_straight_lines() {
         let points = vec![(0.0, 10.0), (50.0, 20.0), (99.0, 40.0), (100.0, 240.0)];
-        let shares = shares_us(&Latency::Quantiles(points));
+        let shares = Dealer::new(1, 9).shares_us(&Latency::Quantiles(points));
         assert!((shares[CARDS / 4] - 15.0).abs() < 0.01);
         assert!((shares[CARDS * 995 / 1000] - 140.0).abs() < 3.0);
         let mean = shares.iter().sum::<f64>() / CARDS as f64;
-        assert!((mean - (7.5 + 0.49 * 30.0 + 0.01 * 140.0)).abs() < 0.01, "{mean}");
+        assert!(
+            (mean - (7.5 + 0.49 * 30.0 + 0.01 * 140.0)).abs() < 0.01,
+            "{mean}"
+        );
     }
 
     #[test]
     fn cards_cut_down_to_ticks_have_the_mean_of_the_distribution_at_any_phase() {
-        let fixed = Latency::LogNormal { mean_us: 22.16, sigma: 0.0 };
-        let deck = shuffled(&fixed, 9, &mut Random(7));
+        let fixed = Latency::LogNormal {
+            mean_us: 22.16,
+            sigma: 0.0,
+        };
+        let deck = Dealer::new(7, 9).deal(&fixed);
         for phase in [0_u64, 1 << 30, 3 << 30] {
             let ticks: u64 = deck.iter().map(|card| (card + phase) >> 32).sum();
             let from = phase as f64 / (1_u64 << 32) as f64;
@@ -152,8 +195,11 @@ mod tests {
 
     #[test]
     fn another_seed_is_another_order_of_the_same_cards() {
-        let latency = Latency::LogNormal { mean_us: 100.0, sigma: 0.3 };
-        let deck = |seed| shuffled(&latency, 9, &mut Random(seed));
+        let latency = Latency::LogNormal {
+            mean_us: 100.0,
+            sigma: 0.3,
+        };
+        let deck = |seed| Dealer::new(seed, 9).deal(&latency);
         assert_eq!(deck(1), deck(1));
         assert_ne!(deck(1), deck(2));
     }

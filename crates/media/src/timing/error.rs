@@ -7,7 +7,10 @@ use super::limits;
 #[non_exhaustive]
 pub enum ProfileError {
     /// Longer than [`limits::PROFILE_BYTES_MAX`].
-    #[error("timing profile of {bytes} bytes; allowed: at most {}", limits::PROFILE_BYTES_MAX)]
+    #[error(
+        "timing profile of {bytes} bytes; allowed: at most {}",
+        limits::PROFILE_BYTES_MAX
+    )]
     TooLong {
         /// Its length in bytes.
         bytes: usize,

@@ -241,7 +241,13 @@ impl Media for TimedMedia {
             self.inner.poll(now, &mut Inner { debts, landing });
         }
         let tick = nanoseconds(now) >> self.model.tick_shift();
-        self.wheel.call(tick, &mut Ripe { debts: &mut debts[..], landing });
+        self.wheel.call(
+            tick,
+            &mut Ripe {
+                debts: &mut debts[..],
+                landing,
+            },
+        );
     }
 
     fn hurry(&mut self, token: Token) {
@@ -279,7 +285,9 @@ impl Media for TimedMedia {
 
 /// Nanoseconds, which wrap around after 584 years.
 fn nanoseconds(time: Duration) -> u64 {
-    time.as_secs().wrapping_mul(1_000_000_000).wrapping_add(u64::from(time.subsec_nanos()))
+    time.as_secs()
+        .wrapping_mul(1_000_000_000)
+        .wrapping_add(u64::from(time.subsec_nanos()))
 }
 
 /// Hears the late answers of the inner medium.
@@ -296,7 +304,10 @@ impl Landing for Inner<'_> {
     fn answer(&mut self, token: Token, status: Status) {
         let debt = self.debts.get_mut(token.0 as usize);
         let Some(debt) = debt.filter(|debt| debt.waiting > 0) else {
-            panic!("a medium answers what was started: token {} was not", token.0);
+            panic!(
+                "a medium answers what was started: token {} was not",
+                token.0
+            );
         };
         debt.waiting -= 1;
         debt.add_status(status);
@@ -313,7 +324,8 @@ struct Ripe<'l> {
 impl Due for Ripe<'_> {
     #[inline(always)]
     fn plain(&mut self, token: u16) {
-        self.landing.answer(Token(u32::from(token)), Status::SUCCESS);
+        self.landing
+            .answer(Token(u32::from(token)), Status::SUCCESS);
     }
 
     fn any(&mut self, token: u16) {

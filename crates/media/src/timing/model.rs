@@ -3,7 +3,7 @@
 //! Times are 64-bit numbers of 2^-32 ticks that wrap around: the upper half counts ticks, the lower is the fraction, and only
 //! differences mean something. A tick is a power of two of nanoseconds, short beside the profile's times.
 
-use super::deck::{self, CARDS, Random};
+use super::deck::{self, CARDS, Dealer};
 use super::profile::{Direction, Latency, Profile};
 use crate::{Operation, Request};
 
@@ -18,7 +18,7 @@ const TICKS_OF_SHORTEST_MIN: f64 = 8.0;
 const AHEAD_MIN: u64 = 2 << 32;
 
 /// No single cost or latency is longer, so that those of all tokens together stay far from wrapping around.
-const SPAN_TICKS_MAX: u64 = 1 << 18;
+const SPAN_TICKS_MAX: u64 = deck::TICKS_MAX;
 
 /// The most that the gate or a unit can lie ahead of the time: the longest span, for each token.
 const BACKLOG_TICKS_MAX: u64 = SPAN_TICKS_MAX * crate::TOKENS_MAX as u64;
@@ -90,20 +90,21 @@ impl Model {
     /// The drive of a profile, idle. Without `plain`, no request is.
     pub(super) fn new(profile: &Profile, block_bytes: u64, seed: u64, plain: bool) -> Self {
         let tick_shift = tick_shift(profile);
-        let mut random = Random(seed);
+        let mut dealer = Dealer::new(seed, tick_shift);
+        let mut deal = |latency| dealer.deal(latency);
         let (read, write) = (&profile.read, &profile.write);
-        let mut lane = |latency, gate: Option<&Direction>, bytes| {
-            let deck = deck::shuffled(latency, tick_shift, &mut random);
-            Box::new(Lane::new(*deck, gate, bytes, tick_shift))
+        let (reads, writes) = (deal(&read.latency), deal(&write.latency));
+        let lane = |deck, gate: Option<&Direction>, bytes| {
+            Box::new(Lane::new(deck, gate, bytes, tick_shift))
         };
         let mut lanes = [
-            lane(&read.latency, Some(read), block_bytes),
-            lane(&write.latency, Some(write), block_bytes),
-            lane(&read.latency, Some(read), block_bytes),
-            lane(&write.latency, Some(write), 0),
-            lane(&read.latency, Some(read), 0),
-            lane(&profile.deallocate, None, 0),
-            lane(&profile.flush, None, 0),
+            lane(reads, Some(read), block_bytes),
+            lane(writes, Some(write), block_bytes),
+            lane(reads, Some(read), block_bytes),
+            lane(writes, Some(write), 0),
+            lane(reads, Some(read), 0),
+            lane(deal(&profile.deallocate), None, 0),
+            lane(deal(&profile.flush), None, 0),
         ];
         // Begins lie at least the smallest gap apart. A unit's turn comes after as many of them as there are units.
         let gated = || lanes.iter().filter(|lane| lane.gated);
@@ -180,7 +181,9 @@ impl Model {
             return self.now.wrapping_add(card);
         }
         let count = request.count.get();
-        let transfer = count.saturating_mul(lane.per_block).min(SPAN_TICKS_MAX << 32);
+        let transfer = count
+            .saturating_mul(lane.per_block)
+            .min(SPAN_TICKS_MAX << 32);
         let cost = step(lane.gap.max(transfer));
         if transfer <= lane.shortest && lane.shortest >= AHEAD_MIN {
             (lane.plain_blocks, lane.cost) = (count, cost);
@@ -206,9 +209,16 @@ impl Model {
         let Some(free_ns) = self.units.get_mut(self.unit) else {
             return begin;
         };
-        let wait_ns = free_ns.saturating_sub(begin_ns).min(BACKLOG_TICKS_MAX << self.tick_shift);
-        *free_ns = begin_ns + wait_ns + to_ns(took);
-        self.unit = if self.unit + 1 < self.units.len() { self.unit + 1 } else { 0 };
+        let wait_ns = free_ns
+            .saturating_sub(begin_ns)
+            .min(BACKLOG_TICKS_MAX << self.tick_shift);
+        // The unit is free when the answer goes out, at the beginning of its tick.
+        *free_ns = (begin_ns + wait_ns + to_ns(took)) >> self.tick_shift << self.tick_shift;
+        self.unit = if self.unit + 1 < self.units.len() {
+            self.unit + 1
+        } else {
+            0
+        };
         begin.wrapping_add(wait_ns << (32 - self.tick_shift))
     }
 }
@@ -232,7 +242,9 @@ impl Lane {
     ) -> Self {
         let ns = |cap: Option<f64>, amount: f64| cap.map_or(0.0, |cap| amount * 1e9 / cap);
         let gap = gate.map_or(0.0, |gate| ns(gate.iops_max, 1.0));
-        let per_block = gate.map_or(0.0, |gate| ns(gate.bytes_per_second_max, block_bytes as f64));
+        let per_block = gate.map_or(0.0, |gate| {
+            ns(gate.bytes_per_second_max, block_bytes as f64)
+        });
         Self {
             plain_blocks: NO_BLOCKS,
             cost: 0,
@@ -266,12 +278,22 @@ fn tick_shift(profile: &Profile) -> u32 {
     for direction in [&profile.read, &profile.write] {
         let ns = |cap: Option<f64>, amount: f64| cap.map_or(0.0, |cap| amount * 1e9 / cap);
         let gap = ns(direction.iops_max, 1.0);
-        let latency_ns = [direction.latency.middle_us(), direction.latency.shortest_us() * 4.0];
+        let latency_ns = [
+            direction.latency.middle_us(),
+            direction.latency.shortest_us() * 4.0,
+        ];
         for time in latency_ns.map(|us| us * 1e3).into_iter().chain([gap]) {
-            shortest = if time > 0.0 { shortest.min(time) } else { shortest };
+            shortest = if time > 0.0 {
+                shortest.min(time)
+            } else {
+                shortest
+            };
         }
         let transfer = ns(direction.bytes_per_second_max, TRANSFER_BYTES);
-        longest = longest.max(gap).max(transfer).max(direction.latency.longest_us() * 1e3);
+        longest = longest
+            .max(gap)
+            .max(transfer)
+            .max(direction.latency.longest_us() * 1e3);
     }
     for latency in [&profile.flush, &profile.deallocate] {
         longest = longest.max(latency.longest_us() * 1e3);
@@ -279,7 +301,9 @@ fn tick_shift(profile: &Profile) -> u32 {
     let fits = |shift: &u32| (1_u64 << shift) as f64 * TICKS_OF_SHORTEST_MIN <= shortest;
     let fine = TICK_SHIFT.rev().find(fits).unwrap_or(*TICK_SHIFT.start());
     let reaches = |shift: &u32| longest <= (SPAN_TICKS_MAX << shift) as f64;
-    (fine..=*TICK_SHIFT.end()).find(reaches).unwrap_or(*TICK_SHIFT.end())
+    (fine..=*TICK_SHIFT.end())
+        .find(reaches)
+        .unwrap_or(*TICK_SHIFT.end())
 }
 
 impl Latency {
@@ -293,7 +317,9 @@ impl Latency {
     /// At most the shortest card.
     fn shortest_us(&self) -> f64 {
         match self {
-            Self::LogNormal { mean_us, sigma } => mean_us * (-4.0 * sigma - sigma * sigma / 2.0).exp(),
+            Self::LogNormal { mean_us, sigma } => {
+                mean_us * (-4.0 * sigma - sigma * sigma / 2.0).exp()
+            }
             Self::Quantiles(points) => points.first().map_or(0.0, |point| point.1),
         }
     }

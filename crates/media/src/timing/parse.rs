@@ -306,8 +306,11 @@ impl Source<'_> {
     }
 
     fn measured(&self, row: &MeasuredText) -> Result<Measured, ProfileError> {
-        let block_bytes =
-            self.integer("measured.block_bytes", &row.block_bytes, limits::BLOCK_BYTES)?;
+        let block_bytes = self.integer(
+            "measured.block_bytes",
+            &row.block_bytes,
+            limits::BLOCK_BYTES,
+        )?;
         if block_bytes % 512 != 0 {
             let allowed = "a multiple of 512".to_owned();
             return Err(self.value("measured.block_bytes", &row.block_bytes, allowed));
@@ -324,7 +327,9 @@ impl Source<'_> {
 
 /// A number, whether it is written with a point or without.
 fn number(value: &Value) -> Option<f64> {
-    value.as_float().or_else(|| value.as_integer().map(|whole| whole as f64))
+    value
+        .as_float()
+        .or_else(|| value.as_integer().map(|whole| whole as f64))
 }
 
 /// A text short enough for an error.

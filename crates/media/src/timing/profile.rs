@@ -112,9 +112,14 @@ impl Profile {
         };
         let lanes = [&self.read, &self.write];
         lanes.into_iter().all(no_cap)
-            && [&self.read.latency, &self.write.latency, &self.flush, &self.deallocate]
-                .into_iter()
-                .all(Latency::is_zero)
+            && [
+                &self.read.latency,
+                &self.write.latency,
+                &self.flush,
+                &self.deallocate,
+            ]
+            .into_iter()
+            .all(Latency::is_zero)
     }
 }
 

@@ -12,9 +12,7 @@ use spec::nvme::Status;
 use spec::{BlockCount, Lba};
 
 use super::*;
-use crate::{
-    BlockSize, Landing, Media, NullMedia, Operation, Progress, RamMedia, Request, Token,
-};
+use crate::{BlockSize, Landing, Media, NullMedia, Operation, Progress, RamMedia, Request, Token};
 
 /// Everything as slow as `read` says; `units` as given.
 fn uniform(units: u32, read: &str) -> Profile {
@@ -154,7 +152,7 @@ impl Media for OddFails {
 }
 
 fn odd_fails(token: u32) -> Status {
-    if token % 2 == 0 {
+    if token.is_multiple_of(2) {
         Status::SUCCESS
     } else {
         Status::UNRECOVERED_READ_ERROR

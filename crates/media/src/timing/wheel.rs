@@ -129,8 +129,10 @@ impl Wheel {
     /// Has a token that was [`put`](Self::put) called out by [`Due::any`].
     pub(super) fn mark(&mut self, token: u16) {
         for (bucket, held) in self.buckets.iter().enumerate() {
-            if *held == token && self.lists[bucket / 64] >> (bucket % 64) & 1 == 0 {
-                self.lists[bucket / 64] |= 1 << (bucket % 64);
+            let (word, bit) = (bucket / 64, 1 << (bucket % 64));
+            let alone = self.occupied[word] & bit != 0 && self.lists[word] & bit == 0;
+            if alone && *held == token {
+                self.lists[word] |= bit;
                 append(&mut self.next, NONE, token);
                 return;
             }
@@ -214,7 +216,7 @@ impl Wheel {
         while self.cursor <= tick {
             let reach = self.cursor + TICKS as u64;
             // Half the wheel early, so that the far list is walked once in half a turn and not for each of its tokens.
-            if self.far_first < reach - TICKS as u64 / 2 {
+            if self.far_first <= tick.max(reach - TICKS as u64 / 2) {
                 self.fetch_far();
             }
             if tick < reach {

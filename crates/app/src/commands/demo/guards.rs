@@ -89,8 +89,13 @@ impl WorkDir {
         let path = folder
             .and_then(|path| path.canonicalize())
             .with_context(|| match named {
-                Some(path) => format!("wanted the folder {}; name another with --work-dir", path.display()),
-                None => "wanted a private folder for temporary files; name one with --work-dir".into(),
+                Some(path) => format!(
+                    "wanted the folder {}; name another with --work-dir",
+                    path.display()
+                ),
+                None => {
+                    "wanted a private folder for temporary files; name one with --work-dir".into()
+                }
             })
             .map_err(Failure::environment)?;
         Ok(Self {
@@ -138,7 +143,10 @@ impl Drop for WorkDir {
 fn private(parent: &Path) -> io::Result<PathBuf> {
     let mut last = io::Error::from(io::ErrorKind::AlreadyExists);
     for attempt in 0..100 {
-        let path = parent.join(format!("dataplane-emu-demo-{}-{attempt}", std::process::id()));
+        let path = parent.join(format!(
+            "dataplane-emu-demo-{}-{attempt}",
+            std::process::id()
+        ));
         match fs::DirBuilder::new().mode(0o700).create(&path) {
             Ok(()) => return Ok(path),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => last = error,

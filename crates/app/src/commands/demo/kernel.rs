@@ -49,7 +49,10 @@ fn guest() -> String {
 fn ublk() -> String {
     let control = Path::new("/dev/ublk-control");
     match fs::metadata(control) {
-        Ok(_) => format!("{} is here, but this version has no ublk server", control.display()),
+        Ok(_) => format!(
+            "{} is here, but this version has no ublk server",
+            control.display()
+        ),
         Err(error) => format!("{}: {error} (a kernel without ublk_drv)", control.display()),
     }
 }
@@ -87,7 +90,9 @@ impl LoopXfs {
         stop: &mut dyn FnMut() -> bool,
     ) -> Result<Self, String> {
         if !rustix::process::geteuid().is_root() {
-            return Err("needs root, to attach a loop device and to mount; run it again as root".into());
+            return Err(
+                "needs root, to attach a loop device and to mount; run it again as root".into(),
+            );
         }
         tool(Command::new("mkfs.xfs").arg("-V"), "xfsprogs", stop)?;
         let device = LoopDevice::attach(raw, sector_bytes, stop)?;
@@ -144,7 +149,10 @@ mod tests {
         assert_eq!(names, ["KVM guest", "ublk", "nvme-tcp"]);
         for path in all {
             let reason = path.not_run.unwrap();
-            assert!(reason.contains("this version") || reason.contains("ublk_drv"), "{reason}");
+            assert!(
+                reason.contains("this version") || reason.contains("ublk_drv"),
+                "{reason}"
+            );
         }
     }
 }

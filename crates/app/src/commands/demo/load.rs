@@ -5,8 +5,8 @@ use bench::clock::Clock;
 use bench::lane::{Lane, buffer_bytes};
 use bench::queue::NamespaceQueue;
 use bench::runner::{self, Event, JobRun, Worker};
-use bench::scorecard::cpu::Watch;
 use bench::scorecard::Measured;
+use bench::scorecard::cpu::Watch;
 use bench::scorecard::model::{CounterPair, Counters};
 use bench::workload::{Geometry, Job, Plan};
 use driver::Device;
@@ -77,7 +77,11 @@ pub(super) fn measure(
             let watch = Watch::start();
             let run = one(worker, job, plan, clock)?;
             let used = watch.used();
-            all.extend(run.outcomes.iter().map(|o| Measured::of_bench(o, clock, &used)));
+            all.extend(
+                run.outcomes
+                    .iter()
+                    .map(|o| Measured::of_bench(o, clock, &used)),
+            );
         }
         Ok(all)
     })?;
@@ -94,7 +98,10 @@ fn one<T: runner::Turn + Send>(
     let run = runner::run_job(worker, job, plan, clock, &mut |_: Event| ())
         .context("measuring through the driver")
         .map_err(Failure::Short)?;
-    let failure = run.outcomes.iter().find_map(|outcome| outcome.failures.first);
+    let failure = run
+        .outcomes
+        .iter()
+        .find_map(|outcome| outcome.failures.first);
     match failure {
         None => Ok(run),
         Some(status) => Err(Failure::Short(anyhow::anyhow!(
@@ -110,7 +117,10 @@ fn with_lane<R>(
     work: impl FnOnce(&mut [Worker<NamespaceQueue, TurnOf<'_>>], &Plan) -> Result<R, Failure>,
 ) -> Result<R, Failure> {
     let wanted = || format!("wanted a queue pair for {} commands in flight", job.qd);
-    let namespace = device.namespace(NAMESPACE).with_context(wanted).map_err(Failure::environment)?;
+    let namespace = device
+        .namespace(NAMESPACE)
+        .with_context(wanted)
+        .map_err(Failure::environment)?;
     let geometry = Geometry {
         block_bytes: namespace.block_bytes(),
         blocks: namespace.blocks.get(),

@@ -82,6 +82,8 @@ impl Outputs {
 
     /// Writes the page, if it is wanted.
     pub(super) fn write_html(&self, text: &str) -> Result<(), Failure> {
-        self.html.as_ref().map_or(Ok(()), |output| output.write(text))
+        self.html
+            .as_ref()
+            .map_or(Ok(()), |output| output.write(text))
     }
 }

@@ -122,7 +122,11 @@ impl<'a> Cells<'a> {
             contains: kind.contains(),
             cpu_counted: kind.cpu_counted(),
             qd,
-            moved_per_io: if kind.id() == RowId::Harness { 0 } else { self.bs },
+            moved_per_io: if kind.id() == RowId::Harness {
+                0
+            } else {
+                self.bs
+            },
             harness_iops: harness.map(|(_, _, iops)| *iops),
             model: self.model,
             cpus: self.cpus,

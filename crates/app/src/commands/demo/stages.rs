@@ -6,8 +6,8 @@ use anyhow::Context as _;
 use bench::clock::Clock;
 use bench::scorecard::fio::{self, FioError, FioJob};
 use bench::scorecard::model::{
-    CounterPair, Counters, DeviceModel, Header, KernelPath, Load, Machine, ModelPoint,
-    RowId, SCHEMA, Scorecard,
+    CounterPair, Counters, DeviceModel, Header, KernelPath, Load, Machine, ModelPoint, RowId,
+    SCHEMA, Scorecard,
 };
 use bench::scorecard::{Measured, row, row_not_run};
 use bench::text;
@@ -129,11 +129,13 @@ pub(super) fn run(wanted: &Wanted, work: &WorkDir) -> Result<Outcome, Failure> {
 fn enough_memory(device: &Emulated) -> Result<(), Failure> {
     let wanted = device.namespace_bytes().unwrap_or(0);
     match probe::available_bytes() {
-        Some(available) if wanted > available / 4 * 3 => Err(Failure::environment(anyhow::anyhow!(
-            "the drive is in memory and takes {}; found {} available, of which three quarters may be used; lower --size",
-            text::bytes(wanted),
-            text::bytes(available)
-        ))),
+        Some(available) if wanted > available / 4 * 3 => {
+            Err(Failure::environment(anyhow::anyhow!(
+                "the drive is in memory and takes {}; found {} available, of which three quarters may be used; lower --size",
+                text::bytes(wanted),
+                text::bytes(available)
+            )))
+        }
         _ => Ok(()),
     }
 }
@@ -164,13 +166,23 @@ fn model(wanted: &Wanted, emulated: &Emulated) -> Result<DeviceModel, Failure> {
         source: format!(
             "{}. {}",
             profile.summary(),
-            profile.source().split_whitespace().collect::<Vec<_>>().join(" ")
+            profile
+                .source()
+                .split_whitespace()
+                .collect::<Vec<_>>()
+                .join(" ")
         ),
         points: wanted.qds.iter().map(point).collect(),
     })
 }
 
-fn header(wanted: &Wanted, uri: &Uri, demo: &Demo<'_>, said: String, model: &DeviceModel) -> Header {
+fn header(
+    wanted: &Wanted,
+    uri: &Uri,
+    demo: &Demo<'_>,
+    said: String,
+    model: &DeviceModel,
+) -> Header {
     let threads = MountOptions::default().threads;
     Header {
         version: crate::VERSION.to_owned(),
@@ -250,11 +262,24 @@ impl<'a> Demo<'a> {
     /// Row 0: the load generators on nothing.
     fn harness(&mut self) -> Result<(), Failure> {
         self.progress.say(0, "the load generators alone");
-        self.fio_row(Kind::HarnessFio, None, "fio → its null engine", &mut |_| None)?;
-        let uri = format!("null:{}?lba={}", Size(self.wanted.size), self.wanted.block_bytes());
+        self.fio_row(
+            Kind::HarnessFio,
+            None,
+            "fio → its null engine",
+            &mut |_| None,
+        )?;
+        let uri = format!(
+            "null:{}?lba={}",
+            Size(self.wanted.size),
+            self.wanted.block_bytes()
+        );
         let uri = Uri::parse(&uri).map_err(Failure::usage)?;
         let mut null = device::open_inline(device::require_built(&uri)?)?;
-        self.bench_row(Kind::HarnessBench, &mut null, "bench → our driver → our controller → nothing")?;
+        self.bench_row(
+            Kind::HarnessBench,
+            &mut null,
+            "bench → our driver → our controller → nothing",
+        )?;
         Ok(())
     }
 
@@ -290,7 +315,9 @@ impl<'a> Demo<'a> {
         let mount = Mount::start(device, point.path(), &MountOptions::default())
             .map_err(|error| Lost::Mount(error.to_string()))?;
         let raw = mount.point().join("nvme_raw_0");
-        let result = self.kernel(&mount, &raw).and_then(|()| self.fuse(&mount, &raw));
+        let result = self
+            .kernel(&mount, &raw)
+            .and_then(|()| self.fuse(&mount, &raw));
         let device = mount
             .unmount()
             .context("wanted the drive back from its mount")
@@ -307,7 +334,10 @@ impl<'a> Demo<'a> {
 
     /// Row 1: XFS on a loop device over the mounted file.
     fn kernel(&mut self, mount: &Mount<Inline>, raw: &Path) -> Result<(), Failure> {
-        self.progress.say(1, "XFS on a loop device over the FUSE file, which contains row 2");
+        self.progress.say(
+            1,
+            "XFS on a loop device over the FUSE file, which contains row 2",
+        );
         self.progress.now("making the file system".into());
         let interrupt = &mut self.interrupt;
         let stop = &mut || interrupt.came();
@@ -323,7 +353,9 @@ impl<'a> Demo<'a> {
         };
         self.kernel_paths.push(kernel::looped(None));
         let path = xfs.path();
-        self.fio_row(Kind::Kernel, Some(&xfs.file()), &path, &mut |_| Some(of_mount(mount)))
+        self.fio_row(Kind::Kernel, Some(&xfs.file()), &path, &mut |_| {
+            Some(of_mount(mount))
+        })
     }
 
     /// Row 2: the mounted file.
@@ -336,7 +368,11 @@ impl<'a> Demo<'a> {
     /// Row 3: the same device, in this process.
     fn driver(&mut self, mut device: Device<Inline>) -> Result<(), Failure> {
         self.progress.say(3, "our driver in this process");
-        self.bench_row(Kind::Driver, &mut device, "bench → our driver → our controller")?;
+        self.bench_row(
+            Kind::Driver,
+            &mut device,
+            "bench → our driver → our controller",
+        )?;
         device
             .shutdown()
             .map(drop)
@@ -345,7 +381,8 @@ impl<'a> Demo<'a> {
     }
 
     fn not_run(&mut self, kind: Kind, reason: &str) {
-        self.progress.say(kind.id().stage(), &format!("not run: {reason}"));
+        self.progress
+            .say(kind.id().stage(), &format!("not run: {reason}"));
         for &qd in &self.wanted.qds {
             self.progress.done(self.wanted.repeats);
             let basis = self.cells.basis(kind, qd, "");
@@ -377,8 +414,10 @@ impl<'a> Demo<'a> {
                 Err(reason) => {
                     let basis = self.cells.basis(kind, qd, path);
                     self.cells.rows.push(row_not_run(&basis, &reason));
-                    self.progress.say(kind.id().stage(), &format!("QD {qd}: failed: {reason}"));
-                    self.failed.push(format!("{}, QD {qd}: {reason}", kind.label()));
+                    self.progress
+                        .say(kind.id().stage(), &format!("QD {qd}: failed: {reason}"));
+                    self.failed
+                        .push(format!("{}, QD {qd}: {reason}", kind.label()));
                 }
             }
         }
@@ -427,7 +466,12 @@ impl<'a> Demo<'a> {
     }
 
     /// Measures a row with our own bench.
-    fn bench_row(&mut self, kind: Kind, device: &mut Device<Inline>, path: &str) -> Result<(), Failure> {
+    fn bench_row(
+        &mut self,
+        kind: Kind,
+        device: &mut Device<Inline>,
+        path: &str,
+    ) -> Result<(), Failure> {
         for &qd in &self.wanted.qds {
             let job = self.wanted.job(qd);
             let (interrupt, progress) = (&mut self.interrupt, &self.progress);
@@ -447,7 +491,8 @@ impl<'a> Demo<'a> {
     }
 
     fn announce(&self, kind: Kind, qd: u32, repeat: u32) {
-        self.progress.now(now(kind, qd, repeat, self.wanted.repeats));
+        self.progress
+            .now(now(kind, qd, repeat, self.wanted.repeats));
     }
 
     /// Makes a cell's row and says what it holds.
@@ -465,8 +510,10 @@ impl<'a> Demo<'a> {
             (None, Some(iops), Some(mean)) => format!("{iops:.0} IOPS, {mean:.2} us mean"),
             (reason, ..) => format!("not run: {}", reason.as_deref().unwrap_or("no figures")),
         };
-        self.progress
-            .say(kind.id().stage(), &format!("{}, QD {qd}: {said}", kind.label()));
+        self.progress.say(
+            kind.id().stage(),
+            &format!("{}, QD {qd}: {said}", kind.label()),
+        );
         if kind.id() == RowId::Harness
             && let Some(iops) = row.iops
         {
@@ -477,7 +524,11 @@ impl<'a> Demo<'a> {
 }
 
 fn now(kind: Kind, qd: u32, repeat: u32, repeats: u32) -> String {
-    format!("{}, QD {qd}, repeat {} of {repeats}", kind.label(), repeat + 1)
+    format!(
+        "{}, QD {qd}, repeat {} of {repeats}",
+        kind.label(),
+        repeat + 1
+    )
 }
 
 /// What the device behind a mount has counted.

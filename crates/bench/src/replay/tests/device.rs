@@ -6,7 +6,7 @@ use media::Operation;
 use proptest::prelude::*;
 
 use super::super::layout::{Layout, Outside};
-use super::super::report::{Circumstances, ReplayReport, parse};
+use super::super::report::{Circumstances, DeviceCounts, ReplayReport, parse};
 use super::super::run::Plan;
 use super::super::trace::Stage;
 use super::super::{Kind, Op, text};
@@ -215,20 +215,20 @@ fn ios_inside_blocks_grow_and_are_counted() {
 fn recorded_times_are_kept_at_any_speed_and_an_idle_device_is_slept_over() {
     let ops = [
         op(Kind::Write, 0, 512, 0),
-        op(Kind::Read, 0, 512, 30_000),
-        op(Kind::Flush, 0, 0, 60_000),
+        op(Kind::Read, 0, 512, 300_000),
+        op(Kind::Flush, 0, 0, 600_000),
     ];
     for version in [2, 3] {
-        for (speed, wanted) in [(1.0, 0.060), (4.0, 0.015)] {
+        for (speed, wanted) in [(1.0, 0.600), (4.0, 0.150)] {
             let log = emit::iolog(version, &ops);
             let replayed = play(ram(64), log.as_bytes(), &recorded(speed));
             let outcome = &replayed.outcome;
             // A loaded machine makes it longer, nothing makes it shorter.
             assert!(outcome.seconds >= wanted * 0.999, "{}", outcome.seconds);
-            assert!(outcome.seconds < wanted + 1.0, "{}", outcome.seconds);
+            assert!(outcome.seconds < wanted + 5.0, "{}", outcome.seconds);
             assert_eq!(outcome.lag.count(), 3);
             assert!(
-                outcome.asleep_seconds > wanted / 2.0,
+                outcome.asleep_seconds > wanted / 10.0,
                 "{}",
                 outcome.asleep_seconds
             );
@@ -244,8 +244,20 @@ fn recorded_times_are_kept_at_any_speed_and_an_idle_device_is_slept_over() {
     }
 }
 
-fn report(replayed: &Replayed, plan: &Plan) -> ReplayReport {
-    let around = Circumstances {
+#[test]
+fn a_higher_speed_shortens_what_was_recorded() {
+    let ops = [
+        op(Kind::Read, 0, 512, 0),
+        op(Kind::Read, 0, 512, 10_000_000),
+    ];
+    let replayed = play(ram(64), emit::iolog(3, &ops).as_bytes(), &recorded(200.0));
+    // Ten seconds become a twentieth of one; the rest is room for a loaded machine.
+    let seconds = replayed.outcome.seconds;
+    assert!((0.0499..5.0).contains(&seconds), "{seconds}");
+}
+
+fn circumstances() -> Circumstances {
+    Circumstances {
         version: "0".to_owned(),
         timestamp: 0,
         path: "trace".to_owned(),
@@ -263,9 +275,46 @@ fn report(replayed: &Replayed, plan: &Plan) -> ReplayReport {
         processors: 1,
         kernel: "6".to_owned(),
         device_counts: Figure::NotRun("a test".to_owned()),
-    };
+    }
+}
+
+fn report(replayed: &Replayed, plan: &Plan) -> ReplayReport {
     let (survey, layout) = (&replayed.survey, &replayed.layout);
-    ReplayReport::new(around, survey, layout, plan, &replayed.outcome, &clock())
+    ReplayReport::new(
+        circumstances(),
+        survey,
+        layout,
+        plan,
+        &replayed.outcome,
+        &clock(),
+    )
+}
+
+#[test]
+fn a_device_that_counts_something_else_is_reported() {
+    let ops = mixed(7);
+    let replayed = play(ram(1024), emit::iolog(3, &ops).as_bytes(), &fast(4));
+    let commands = &replayed.outcome.counted.commands;
+    let honest = DeviceCounts {
+        commands: commands.sum(),
+        reads: 3,
+        writes: 2,
+        flushes: 1,
+        refused: 0,
+    };
+    let lost = DeviceCounts {
+        flushes: 0,
+        ..honest
+    };
+    for (counts, warned) in [(honest, false), (lost, true)] {
+        let mut around = circumstances();
+        around.device_counts = Figure::Value(counts);
+        let (survey, layout) = (&replayed.survey, &replayed.layout);
+        let outcome = &replayed.outcome;
+        let report = ReplayReport::new(around, survey, layout, &fast(4), outcome, &clock());
+        let hides = |w: &crate::report::Warning| w.hides.contains("the device counted");
+        assert_eq!(report.warnings.iter().any(hides), warned);
+    }
 }
 
 #[test]
@@ -285,6 +334,11 @@ fn a_slow_device_is_late_and_its_latency_counts_from_the_recorded_time() {
     assert!(late >= 0.035, "{late}");
     let (_, longest) = outcome.kinds.write.latency.extremes().unwrap();
     assert!(clock.seconds(longest) >= 0.038, "{longest}");
+    // Two at a time, each in flight for 2 ms at most but the one that is always passed over: without their wait in front of
+    // the device the mean would be that.
+    let latency = &outcome.kinds.write.latency;
+    let mean = clock.seconds(latency.sum()) / latency.count() as f64;
+    assert!(mean >= 0.015, "{mean}");
     assert!((1.0..=2.05).contains(&outcome.depth), "{}", outcome.depth);
     let report = report(&replayed, &plan);
     let hides = |words: &str| report.warnings.iter().any(|w| w.hides.contains(words));

@@ -163,7 +163,8 @@ fn the_format_does_not_depend_on_how_much_arrives_at_once() {
             " ".repeat(blanks)
         );
         let bytes = text.into_bytes();
-        let at_once = trace(&[bytes.clone()], Stage::Queue).map(|trace| trace.format());
+        let at_once =
+            trace(core::slice::from_ref(&bytes), Stage::Queue).map(|trace| trace.format());
         let source = Source::new("file0", Dribble(Cursor::new(bytes)));
         let dribbled = Trace::read(vec![source], Stage::Queue).map(|trace| trace.format());
         assert_eq!(at_once, dribbled, "{blanks} blanks");
@@ -302,7 +303,7 @@ fn a_flush_with_data_is_a_flush_and_a_write_and_passthrough_is_counted() {
         write,
         op(Kind::Read, 4096, 4096, 0),
     ];
-    assert_eq!(read(&[file.clone()], Stage::Queue), Ok(wanted));
+    assert_eq!(read(core::slice::from_ref(&file), Stage::Queue), Ok(wanted));
     let survey = Survey::of(trace(&[file], Stage::Queue).unwrap(), None).unwrap();
     assert_eq!((survey.skipped.passthrough, survey.skipped.empty), (1, 1));
     assert_eq!(survey.extents[0].name, "8,0");
@@ -348,6 +349,7 @@ fn blkparse(files: &[Vec<u8>]) -> Option<(Vec<u8>, Vec<u8>)> {
         .current_dir(&folder)
         .output();
     let result = match run {
+        #[expect(clippy::print_stdout, reason = "says why nothing was tested")]
         Err(error) => {
             println!("not run: wanted blkparse (package blktrace), found: {error}");
             None
@@ -382,12 +384,12 @@ fn blkparse_reads_what_the_emitter_writes_and_its_text_and_merged_file_replay_th
     for stage in [Stage::Queue, Stage::Issue] {
         assert_eq!(read(&files, stage).as_ref(), Ok(&ops), "the set");
         assert_eq!(
-            read(&[merged.clone()], stage).as_ref(),
+            read(core::slice::from_ref(&merged), stage).as_ref(),
             Ok(&ops),
             "blkparse -d"
         );
         assert_eq!(
-            read(&[printed.clone()], stage).as_ref(),
+            read(core::slice::from_ref(&printed), stage).as_ref(),
             Ok(&ops),
             "the text"
         );

@@ -96,7 +96,9 @@ fn hurried_requests_are_answered_at_the_next_poll_and_others_wait() {
     assert!(poll(&mut media, now).is_empty());
     // The token is free at once.
     start(&mut media, now, 3, Operation::Read, 8);
-    assert_eq!(poll(&mut media, us(1300.0)), [0, 2, 4, 3]);
+    let mut rest = poll(&mut media, us(1300.0));
+    rest.sort_unstable();
+    assert_eq!(rest, [0, 2, 3, 4]);
 }
 
 #[test]
@@ -118,7 +120,7 @@ fn a_late_mediums_blocks_go_on_at_once_and_its_answer_when_it_is_due() {
     let (late, say, hurried) = Late::new();
     let mut media = TimedMedia::new(late, &uniform(16, "mean_us = 100"), 1);
     let mut heard = Heard::default();
-    let mut at = |media: &mut TimedMedia, heard: &mut Heard, now: f64| {
+    let at = |media: &mut TimedMedia, heard: &mut Heard, now: f64| {
         media.set_time(us(now));
         media.poll(us(now), heard);
         heard.tokens()
@@ -138,7 +140,8 @@ fn a_late_mediums_blocks_go_on_at_once_and_its_answer_when_it_is_due() {
     media.hurry(Token(3));
     assert_eq!(hurried.try_recv(), Ok(3));
     assert!(at(&mut media, &mut heard, 1001.0).is_empty());
-    say.send((3, Status::ABORT_REQUESTED)).expect("the medium listens");
+    say.send((3, Status::ABORT_REQUESTED))
+        .expect("the medium listens");
     media.poll(us(1002.0), &mut heard);
     assert_eq!(heard.answers, [(3, Status::ABORT_REQUESTED)]);
 }
@@ -163,8 +166,8 @@ fn a_failure_is_told_at_the_time_of_an_answer() {
             media.poll(end, &mut heard);
             let mut answers = core::mem::take(&mut heard.answers);
             answers.sort_by_key(|answer| answer.0);
-            let wanted: Vec<_> = (0..500).map(|token| (token, odd_fails(token))).collect();
-            assert_eq!(answers, wanted, "{profile}");
+            let wanted = (0..500).map(|token| (token, odd_fails(token)));
+            assert!(answers.into_iter().eq(wanted), "{profile}");
         }
     }
 }
@@ -196,7 +199,9 @@ fn data_move_when_the_request_is_started() {
         &uniform(16, "mean_us = 20"),
         1,
     );
-    let host = Region::allocate(4096, Backing::Anonymous).expect("a page").whole();
+    let host = Region::allocate(4096, Backing::Anonymous)
+        .expect("a page")
+        .whole();
     let block = |at| host.span(at, 512).expect("in range");
     host.fill(0, 512, 0x5A).expect("in range");
     media.start(Token(0), &request(Operation::Write, 1), &[block(0)]);
@@ -251,7 +256,7 @@ fn live(steps: &[Step], profile: &Profile, late: bool) {
     let mut owed: BTreeMap<u32, (u32, bool)> = BTreeMap::new();
     let mut unsaid: Vec<u32> = Vec::new();
     let mut now = Duration::from_secs(40);
-    let mut settle = |media: &mut TimedMedia, owed: &mut BTreeMap<u32, (u32, bool)>, now| {
+    let settle = |media: &mut TimedMedia, owed: &mut BTreeMap<u32, (u32, bool)>, now| {
         for token in poll(media, now) {
             let Some(count) = owed.get_mut(&token) else {
                 panic!("token {token} was answered and not in use");
@@ -266,7 +271,10 @@ fn live(steps: &[Step], profile: &Profile, late: bool) {
         match step {
             Step::Start(token, op, blocks) => {
                 let op = operation(op);
-                if owed.get(&token).is_none_or(|&(_, sharing)| sharing && shares(op)) {
+                if owed
+                    .get(&token)
+                    .is_none_or(|&(_, sharing)| sharing && shares(op))
+                {
                     start(&mut media, now, token, op, blocks);
                     owed.entry(token).or_insert((0, shares(op))).0 += 1;
                     unsaid.push(token);
@@ -274,7 +282,8 @@ fn live(steps: &[Step], profile: &Profile, late: bool) {
             }
             Step::Hurry(token) => media.hurry(Token(token)),
             Step::Say if late && !unsaid.is_empty() => {
-                say.send((unsaid.remove(0), Status::SUCCESS)).expect("the medium listens");
+                say.send((unsaid.remove(0), Status::SUCCESS))
+                    .expect("the medium listens");
             }
             Step::Say => {}
             Step::Wait(ns) => now += Duration::from_nanos(ns),
@@ -282,7 +291,8 @@ fn live(steps: &[Step], profile: &Profile, late: bool) {
         }
     }
     for token in unsaid.drain(..).filter(|_| late) {
-        say.send((token, Status::SUCCESS)).expect("the medium listens");
+        say.send((token, Status::SUCCESS))
+            .expect("the medium listens");
     }
     settle(&mut media, &mut owed, now + Duration::from_secs(100_000));
     assert!(owed.is_empty(), "never answered: {owed:?}");

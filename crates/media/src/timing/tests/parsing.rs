@@ -50,29 +50,97 @@ fn a_good_text_is_read() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table of refusals")]
 fn a_refusal_names_line_key_value_and_what_is_allowed() {
     let cases: [(&str, &str, &[&str]); 16] = [
-        ("version = 1", "version = 2", &["line 1", "version", "found 2", "1 to 1"]),
-        ("\"mine\"", "\"a b\"", &["line 2", "name", "a b", "64 letters"]),
-        ("units = 8", "units = 0", &["line 5", "units", "found 0", "1 to 1024"]),
-        ("units = 8", "units = 8.5", &["line 5", "units", "8.5", "whole number"]),
-        ("mean_us = 80", "mean_us = -1", &["line 8", "read.mean_us", "-1", "0 to 10000000"]),
-        ("mean_us = 80", "mean_us = nan", &["line 8", "read.mean_us", "nan"]),
-        ("mean_us = 80", "mean_us = \"x\"", &["line 8", "read.mean_us", "x"]),
-        ("mean_us = 80", "mean_us = 80\nsigma = 3", &["line 9", "read.sigma", "0 to 2"]),
-        ("mean_us = 80\n", "", &["line 7", "read", "neither", "mean_us or quantiles_us"]),
-        ("iops_max = 500000", "iops_max = 0", &["line 9", "read.iops_max", "1 to 1000000000"]),
-        ("[50, 12.5]", "[50, 9]", &["line 12", "write.quantiles_us", "[50, 9]", "not falling"]),
-        ("[100, 90]", "[99, 90]", &["line 12", "write.quantiles_us", "100 percent"]),
-        ("2e9", "1", &["line 13", "write.bytes_per_second_max", "100000 to"]),
-        ("depth = 1", "depth = 5000", &["line 22", "measured.depth", "1 to 4096"]),
-        ("4096\n", "4097\n", &["line 23", "measured.block_bytes", "multiple of 512"]),
-        ("units = 8", "unit = 8", &["line 5", "unit", "units", "found"]),
+        (
+            "version = 1",
+            "version = 2",
+            &["line 1", "version", "found 2", "1 to 1"],
+        ),
+        (
+            "\"mine\"",
+            "\"a b\"",
+            &["line 2", "name", "a b", "64 letters"],
+        ),
+        (
+            "units = 8",
+            "units = 0",
+            &["line 5", "units", "found 0", "1 to 1024"],
+        ),
+        (
+            "units = 8",
+            "units = 8.5",
+            &["line 5", "units", "8.5", "whole number"],
+        ),
+        (
+            "mean_us = 80",
+            "mean_us = -1",
+            &["line 8", "read.mean_us", "-1", "0 to 10000000"],
+        ),
+        (
+            "mean_us = 80",
+            "mean_us = nan",
+            &["line 8", "read.mean_us", "nan"],
+        ),
+        (
+            "mean_us = 80",
+            "mean_us = \"x\"",
+            &["line 8", "read.mean_us", "x"],
+        ),
+        (
+            "mean_us = 80",
+            "mean_us = 80\nsigma = 3",
+            &["line 9", "read.sigma", "0 to 2"],
+        ),
+        (
+            "mean_us = 80\n",
+            "",
+            &["line 7", "read", "neither", "mean_us or quantiles_us"],
+        ),
+        (
+            "iops_max = 500000",
+            "iops_max = 0",
+            &["line 9", "read.iops_max", "1 to 1000000000"],
+        ),
+        (
+            "[50, 12.5]",
+            "[50, 9]",
+            &["line 12", "write.quantiles_us", "[50, 9]", "not falling"],
+        ),
+        (
+            "[100, 90]",
+            "[99, 90]",
+            &["line 12", "write.quantiles_us", "100 percent"],
+        ),
+        (
+            "2e9",
+            "1",
+            &["line 13", "write.bytes_per_second_max", "100000 to"],
+        ),
+        (
+            "depth = 1",
+            "depth = 5000",
+            &["line 22", "measured.depth", "1 to 4096"],
+        ),
+        (
+            "4096\n",
+            "4097\n",
+            &["line 23", "measured.block_bytes", "multiple of 512"],
+        ),
+        (
+            "units = 8",
+            "unit = 8",
+            &["line 5", "unit", "units", "found"],
+        ),
     ];
     for (from, to, wanted) in cases {
         let refusal = refusal(from, to);
         for wanted in wanted {
-            assert!(refusal.contains(wanted), "{to:?}: wanted {wanted:?} in {refusal:?}");
+            assert!(
+                refusal.contains(wanted),
+                "{to:?}: wanted {wanted:?} in {refusal:?}"
+            );
         }
     }
 }
@@ -101,7 +169,10 @@ fn the_example_of_the_documentation_is_a_profile() {
     let profile = Profile::from_toml(example).expect("the example is good");
     for row in profile.measured() {
         let seen = closed_loop(&profile, &Load::of(row, 50_000), 1);
-        assert!((seen.iops / row.iops - 1.0).abs() < 0.05, "{row:?} {seen:?}");
+        assert!(
+            (seen.iops / row.iops - 1.0).abs() < 0.05,
+            "{row:?} {seen:?}"
+        );
     }
 }
 
@@ -109,9 +180,21 @@ fn the_example_of_the_documentation_is_a_profile() {
 fn the_documentation_explains_every_key() {
     let page = include_str!("../../../../../docs/profiles.md");
     for key in [
-        "version", "name", "summary", "source", "inferred", "units", "mean_us", "sigma",
-        "quantiles_us", "iops_max", "bytes_per_second_max", "depth", "block_bytes",
-        "read_percent", "iops",
+        "version",
+        "name",
+        "summary",
+        "source",
+        "inferred",
+        "units",
+        "mean_us",
+        "sigma",
+        "quantiles_us",
+        "iops_max",
+        "bytes_per_second_max",
+        "depth",
+        "block_bytes",
+        "read_percent",
+        "iops",
     ] {
         assert!(page.contains(&format!("| `{key}`")), "{key}");
     }

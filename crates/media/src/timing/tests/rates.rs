@@ -16,12 +16,18 @@ fn each_published_profile_gives_its_sources_figures_within_five_percent() {
             let seen = closed_loop(&profile, &Load::of(row, 100_000), 1);
             assert!(within(seen.iops, row.iops, 0.05), "{name} {row:?} {seen:?}");
             if let Some(mean_us) = row.mean_us {
-                assert!(within(seen.mean_us, mean_us, 0.05), "{name} {row:?} {seen:?}");
+                assert!(
+                    within(seen.mean_us, mean_us, 0.05),
+                    "{name} {row:?} {seen:?}"
+                );
             }
             rows += 1;
         }
     }
-    assert_eq!(rows, 8, "three depths of two drives, and two rates of a third");
+    assert_eq!(
+        rows, 8,
+        "three depths of two drives, and two rates of a third"
+    );
 }
 
 #[test]
@@ -136,7 +142,11 @@ fn latencies_follow_the_distribution_to_its_tail() {
     latencies.sort_by(f64::total_cmp);
     let at = |percent: f64| latencies[(percent / 100.0 * latencies.len() as f64) as usize];
     for (percent, wanted) in [(1.0, 40.4), (50.0, 60.0), (90.0, 92.65), (99.5, 1155.0)] {
-        assert!(within(at(percent), wanted, 0.06), "p{percent} {}", at(percent));
+        assert!(
+            within(at(percent), wanted, 0.06),
+            "p{percent} {}",
+            at(percent)
+        );
     }
     let mean = latencies.iter().sum::<f64>() / latencies.len() as f64;
     let wanted = 0.5 * 50.0 + 0.49 * 80.0 + 0.009 * 1050.0 + 0.001 * 11_000.0;
@@ -154,7 +164,13 @@ fn flush_and_deallocate_pass_by_a_queue_of_writes_and_zeroes_move_no_bytes() {
         start(&mut media, Duration::ZERO, token, Operation::Write, 8);
     }
     start(&mut media, Duration::ZERO, 20, Operation::Flush, 0);
-    start(&mut media, Duration::ZERO, 21, Operation::Deallocate, 1 << 30);
+    start(
+        &mut media,
+        Duration::ZERO,
+        21,
+        Operation::Deallocate,
+        1 << 30,
+    );
     assert_eq!(poll(&mut media, us(15.0)), [20, 21]);
 
     let mut media = TimedMedia::new(null(), &profile, 1);
