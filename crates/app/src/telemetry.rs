@@ -106,7 +106,10 @@ fn open(wanted: Option<&Path>, own: &str, bytes: usize) -> Option<Target> {
     match Target::open(path, bytes) {
         Ok(target) => Some(target),
         Err(error) => {
-            warn!("{}: no telemetry here: {error}", path.display());
+            warn!(
+                "{}: no telemetry here: {error}; name another file, or none",
+                path.display()
+            );
             None
         }
     }

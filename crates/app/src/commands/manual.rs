@@ -27,10 +27,11 @@ pub(crate) struct CompletionsArguments {
 #[command(after_help = "\
 Examples:
   dataplane-emu man | man -l -
-  dataplane-emu man bench > dataplane-emu-bench.1")]
+  dataplane-emu man bench > dataplane-emu-bench.1
+  dataplane-emu man bench diff > dataplane-emu-bench-diff.1")]
 pub(crate) struct ManArguments {
-    /// The command whose page is wanted, instead of the program's own
-    command: Option<String>,
+    /// The command whose page is wanted, word by word, instead of the program's own
+    command: Vec<String>,
 }
 
 /// Prints the completions of a shell.
@@ -54,22 +55,14 @@ pub(crate) fn completions(
 pub(crate) fn man(arguments: &ManArguments, out: &mut dyn Write) -> Result<Exit, Failure> {
     let mut root = Cli::command();
     root.build();
-    let page = match &arguments.command {
-        None => root,
-        Some(name) => match root.find_subcommand(name) {
-            Some(command) => command.clone(),
-            None => {
-                let known: Vec<&str> = root
-                    .get_subcommands()
-                    .map(clap::Command::get_name)
-                    .collect();
-                let allowed = known.join(", ");
-                return Err(Failure::usage(anyhow!(
-                    "man: no command {name:?}; allowed: {allowed}"
-                )));
-            }
-        },
-    };
-    clap_mangen::Man::new(page).render(out)?;
+    let mut page = &root;
+    for name in &arguments.command {
+        page = page.find_subcommand(name).ok_or_else(|| {
+            let known = page.get_subcommands().map(clap::Command::get_name);
+            let allowed = known.collect::<Vec<_>>().join(", ");
+            Failure::usage(anyhow!("man: no command {name:?}; allowed: {allowed}"))
+        })?;
+    }
+    clap_mangen::Man::new(page.clone()).render(out)?;
     Ok(Exit::Pass)
 }
