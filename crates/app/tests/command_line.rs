@@ -29,7 +29,17 @@ fn said(arguments: &[&str], code: i32) -> String {
 #[test]
 fn help_of_every_command_succeeds_and_teaches_by_examples() {
     assert!(said(&["--help"], 0).contains("ram:1G"));
-    for command in ["bench", "doctor", "demo", "completions", "man"] {
+    for command in [
+        "bench",
+        "serve",
+        "lab",
+        "replay",
+        "profile",
+        "doctor",
+        "demo",
+        "completions",
+        "man",
+    ] {
         let help = said(&[command, "--help"], 0);
         assert!(help.contains("Example"), "{command}: {help}");
         assert!(help.contains("dataplane-emu "), "{command}: {help}");
@@ -181,14 +191,12 @@ fn a_missing_device_or_command_is_a_usage_error() {
 #[test]
 fn what_is_not_built_yet_says_so_and_exits_with_3() {
     for (uri, missing) in [
-        ("file:disk.img", "file:"),
         ("vfio-user:/run/nvme.sock", "vfio-user:"),
         (
             "nvme-tcp://localhost:4420/nqn.2026-11.io.example:drive",
             "nvme-tcp:",
         ),
         ("pci:0000:01:00.0", "pci:"),
-        ("ram:1M?profile=optane", "profile=optane"),
     ] {
         let text = said(&["bench", uri], 3);
         assert!(
@@ -197,6 +205,15 @@ fn what_is_not_built_yet_says_so_and_exits_with_3() {
         );
         assert!(text.contains(uri), "{text}");
     }
+}
+
+#[test]
+fn an_unknown_profile_is_answered_with_those_there_are() {
+    let text = said(&["bench", "ram:1M?profile=optane"], 2);
+    assert!(
+        text.contains("aws-c7gd") && text.contains(".toml"),
+        "{text}"
+    );
 }
 
 #[test]

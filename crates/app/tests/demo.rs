@@ -1,6 +1,5 @@
 //! The demo, tiny, through the binary: what it says, what it measures, and what it leaves behind.
 #![expect(clippy::print_stdout, reason = "a test that cannot run says why")]
-#![expect(clippy::print_stdout, reason = "a test that cannot run here says so")]
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};

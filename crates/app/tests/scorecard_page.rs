@@ -1,6 +1,5 @@
 //! The scorecard's page in a real browser: headless Chromium, from a result on file and from a demo of this moment.
 #![expect(clippy::print_stdout, reason = "a test that cannot run says why")]
-#![expect(clippy::print_stdout, reason = "a test that cannot run here says so")]
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -177,9 +177,12 @@ impl<L: Link> Parts<L> {
             self.end_kernel_side()?;
         }
         let point = self.point;
-        self.session.umount_and_join().unwrap_or_else(
-            |error| warn!(point = %point.display(), "the mount ended with: {error}"),
-        );
+        // Only the threads are left to be joined: EINVAL says that nothing is mounted there any more.
+        if let Err(error) = self.session.umount_and_join()
+            && error.raw_os_error() != Some(Errno::INVAL.raw_os_error())
+        {
+            warn!(point = %point.display(), "the mount ended with: {error}");
+        }
         // A request that the kernel gave up on may still have been under way.
         self.shared.finish();
         let shared = Arc::into_inner(self.shared).expect("the threads that shared it have ended");
