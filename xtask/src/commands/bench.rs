@@ -123,8 +123,7 @@ pub(crate) fn gates(workshop: &Workshop) -> Result<()> {
         }
         .into());
     }
-    spine(workshop).arg("--gates").run()?;
-    super::drive::run(workshop, true, &["--gates".into()])
+    spine(workshop).arg("--gates").run()
 }
 
 fn spine(workshop: &Workshop) -> Run {
