@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn a_child_is_killed_when_nobody_wants_it_any_more() {
-        let mut child = Guarded::start(Command::new("sleep").arg("600")).unwrap();
+        let mut child = Guarded::start(Command::new("sleep").arg("60")).unwrap();
         let id = child.0.id();
         assert!(
             child
@@ -133,7 +133,10 @@ mod tests {
                 .is_none()
         );
         assert!(child.wait(Duration::ZERO, &mut || false).unwrap().is_none());
+        let clock = Clock::monotonic();
         drop(child);
+        // Killed, not waited for.
+        assert!(clock.seconds(clock.ticks()) < 30.0);
         assert!(!Path::new(&format!("/proc/{id}")).exists());
     }
 

@@ -11,8 +11,8 @@ const PAIRS: [(RowId, RowId); 3] = [
     (RowId::Kernel, RowId::Driver),
 ];
 
-/// An interval around one within which two rates are called the same.
-const SAME: (f64, f64) = (0.9, 1.0 / 0.9);
+/// Two rates are called the same if neither can be less than this share of the other.
+const SAME: f64 = 0.9;
 
 /// What may be said of the rows' rates against each other.
 #[must_use]
@@ -71,7 +71,7 @@ fn compare(base: &Row, other: &Row) -> Comparison {
                 )
             } else if !found.may_be_one() {
                 format!("{} times the IOPS ({bounds})", factor(found.ratio))
-            } else if found.low >= SAME.0 && found.high <= SAME.1 {
+            } else if found.low.min(1.0 / found.high) >= SAME {
                 format!("no difference ({bounds})")
             } else {
                 format!(

@@ -1,4 +1,4 @@
-//! The wrapper itself.
+//! The wrapper.
 
 use core::time::Duration;
 
@@ -254,17 +254,11 @@ impl Media for TimedMedia {
         if self.late {
             self.inner.hurry(token);
         }
-        let Some(debt) = self.debts.get_mut(token.0 as usize) else {
-            return;
-        };
-        if !self.wheel.take_out(token.0 as u16) {
+        // Read before it is cut to sixteen bits. A token that is not in the wheel is in no need of hurry.
+        if token.0 >= TOKENS_MAX || !self.wheel.take_out(index(token)) {
             return;
         }
-        if debt.waiting > 0 {
-            debt.ripe = true;
-        } else {
-            self.wheel.put_hurried(token.0 as u16);
-        }
+        self.wheel.put_hurried(index(token));
         if self.wheel.is_empty() {
             self.model.forget_backlog();
         }

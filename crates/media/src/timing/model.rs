@@ -274,30 +274,22 @@ fn time(ns: f64, tick_shift: u32) -> u64 {
 
 /// The tick for a profile: a small part of its shortest time, and not too small for its longest.
 fn tick_shift(profile: &Profile) -> u32 {
-    let (mut shortest, mut longest) = (f64::INFINITY, 0.0_f64);
+    let mut times = Vec::new();
+    let ns = |cap: Option<f64>, amount: f64| cap.map_or(0.0, |cap| amount * 1e9 / cap);
+    let mut longest = 0.0_f64;
     for direction in [&profile.read, &profile.write] {
-        let ns = |cap: Option<f64>, amount: f64| cap.map_or(0.0, |cap| amount * 1e9 / cap);
         let gap = ns(direction.iops_max, 1.0);
-        let latency_ns = [
-            direction.latency.middle_us(),
-            direction.latency.shortest_us() * 4.0,
-        ];
-        for time in latency_ns.map(|us| us * 1e3).into_iter().chain([gap]) {
-            shortest = if time > 0.0 {
-                shortest.min(time)
-            } else {
-                shortest
-            };
-        }
         let transfer = ns(direction.bytes_per_second_max, TRANSFER_BYTES);
-        longest = longest
-            .max(gap)
-            .max(transfer)
-            .max(direction.latency.longest_us() * 1e3);
+        times.push(gap);
+        longest = longest.max(gap).max(transfer);
     }
-    for latency in [&profile.flush, &profile.deallocate] {
+    let (read, write) = (&profile.read.latency, &profile.write.latency);
+    for latency in [read, write, &profile.flush, &profile.deallocate] {
+        times.extend([latency.middle_us() * 1e3, latency.shortest_us() * 4e3]);
         longest = longest.max(latency.longest_us() * 1e3);
     }
+    let above_zero = times.into_iter().filter(|ns| *ns > 0.0);
+    let shortest = above_zero.min_by(f64::total_cmp).unwrap_or(0.0);
     let fits = |shift: &u32| (1_u64 << shift) as f64 * TICKS_OF_SHORTEST_MIN <= shortest;
     let fine = TICK_SHIFT.rev().find(fits).unwrap_or(*TICK_SHIFT.start());
     let reaches = |shift: &u32| longest <= (SPAN_TICKS_MAX << shift) as f64;

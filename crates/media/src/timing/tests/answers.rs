@@ -82,6 +82,46 @@ fn nothing_is_answered_early_and_what_is_due_is_answered() {
 }
 
 #[test]
+fn requests_due_far_ahead_come_at_their_time() {
+    // Two seconds of backlog, more than a hundred turns of the wheel.
+    let mut media = TimedMedia::new(null(), &uniform(16, "mean_us = 10\niops_max = 100"), 1);
+    for token in 0..200 {
+        start(&mut media, Duration::ZERO, token, Operation::Read, 8);
+    }
+    for token in 0..200 {
+        let begin = Duration::from_millis(10) * token;
+        assert!(poll(&mut media, begin + us(8.0)).is_empty(), "{token}");
+        assert_eq!(poll(&mut media, begin + us(12.0)), [token]);
+    }
+}
+
+#[test]
+fn a_poll_tells_the_time_too() {
+    let mut media = TimedMedia::new(null(), &uniform(16, "mean_us = 10\niops_max = 1e5"), 1);
+    let mut heard = Heard::default();
+    for round in 1..50 {
+        let now = us(1e5 * f64::from(round));
+        media.poll(now, &mut heard);
+        let _ = media.start(Token(1), &request(Operation::Read, 8), &[]);
+        media.poll(now + us(8.0), &mut heard);
+        assert!(heard.answers.is_empty());
+        media.poll(now + us(12.0), &mut heard);
+        assert_eq!(heard.tokens(), [1]);
+    }
+}
+
+#[test]
+fn a_drive_without_latency_answers_at_the_next_tick() {
+    let mut media = TimedMedia::new(null(), &uniform(1, "mean_us = 0"), 1);
+    for round in 0..100 {
+        let now = us(f64::from(round) * 100.0);
+        assert!(poll(&mut media, now).is_empty());
+        start(&mut media, now, 5, Operation::Read, 8);
+        assert_eq!(poll(&mut media, now + us(1.0)), [5]);
+    }
+}
+
+#[test]
 fn hurried_requests_are_answered_at_the_next_poll_and_others_wait() {
     let mut media = TimedMedia::new(null(), &uniform(16, "mean_us = 1000"), 1);
     let now = us(5.0);
