@@ -81,7 +81,6 @@ impl Link for Inline {
     }
 
     fn relax(&mut self) {
-        let now = self.now();
-        self.controller.tick(now);
+        self.turn();
     }
 }

@@ -18,7 +18,6 @@ mod flights;
 mod flips;
 pub mod limits;
 mod parse;
-mod random;
 mod rules;
 mod script;
 

@@ -123,7 +123,8 @@ pub(crate) fn gates(workshop: &Workshop) -> Result<()> {
         }
         .into());
     }
-    spine(workshop).arg("--gates").run()
+    spine(workshop).arg("--gates").run()?;
+    super::drive::run(workshop, true, &["--gates".into()])
 }
 
 fn spine(workshop: &Workshop) -> Run {

@@ -14,6 +14,12 @@ use crate::workshop::Workshop;
 
 /// MiB of the device and of the file that it is compared with.
 const MIB: &str = "256";
+/// What is mounted: the bench's flag for it, the example, and whether it copies.
+const MOUNTS: [(&str, &str, &[&str]); 3] = [
+    ("door", "mount_ram", &[]),
+    ("ceiling", "null_fs", &[]),
+    ("copying", "null_fs", &["1"]),
+];
 /// How often, and how many times, a mount is looked for.
 const LOOK: Duration = Duration::from_millis(20);
 const LOOKS_MAX: u32 = 500;
@@ -26,11 +32,12 @@ struct Mounted {
 
 impl Mounted {
     /// Starts an example of the bridge on a folder of its own and waits for its file.
-    fn start(program: &Path, point: PathBuf) -> Result<(Self, PathBuf)> {
+    fn start(program: &Path, point: PathBuf, further: &[&str]) -> Result<(Self, PathBuf)> {
         fs::create_dir_all(&point)?;
         let child = Command::new(program)
             .arg(&point)
             .arg(MIB)
+            .args(further)
             .stdout(Stdio::null())
             .spawn()
             .with_context(|| format!("wanted to run {}", program.display()))?;
@@ -92,17 +99,19 @@ pub(crate) fn run(workshop: &Workshop, only_gates: bool, arguments: &[OsString])
         .run()?;
     let examples = workshop.target.join("release/examples");
     let folder = std::env::temp_dir().join(format!("dataplane-emu-drive-{}", std::process::id()));
-    let door = Mounted::start(&examples.join("mount_ram"), folder.join("door"));
-    let ceiling = Mounted::start(&examples.join("null_fs"), folder.join("ceiling"));
+    let mounts = MOUNTS.map(|(name, program, further)| {
+        let mounted = Mounted::start(&examples.join(program), folder.join(name), further);
+        (name, mounted)
+    });
     let mut run = bars(workshop);
-    for (flag, mounted) in [("--door", &door), ("--ceiling", &ceiling)] {
+    for (name, mounted) in &mounts {
         run = match mounted {
-            Ok((_, path)) => run.arg(flag).arg(path),
+            Ok((_, path)) => run.arg(format!("--{name}")).arg(path),
             Err(error) => run.arg("--not-mounted").arg(format!("{error:#}")),
         };
     }
     let measured = run.args(arguments).run();
-    drop((door, ceiling));
+    drop(mounts);
     let _ = fs::remove_dir(&folder); // empty, in a folder for temporary files
     measured
 }

@@ -31,8 +31,16 @@ struct Args {
     /// The file of a file system that does nothing.
     #[arg(long, value_name = "FILE")]
     ceiling: Option<PathBuf>,
-    /// Why there is no door or no ceiling.
-    #[arg(long, value_name = "REASON", default_value = "nothing is mounted")]
+    /// The file of a file system that copies what is read, and does nothing else.
+    #[arg(long, value_name = "FILE")]
+    copying: Option<PathBuf>,
+    /// Why any of the three is missing.
+    #[arg(
+        long,
+        value_name = "REASON",
+        default_value = "nothing is mounted",
+        overrides_with = "not_mounted"
+    )]
     not_mounted: String,
     /// A folder on a disk, for the file of file media.
     #[arg(long, value_name = "DIR", default_value = "/var/tmp")]
@@ -73,13 +81,14 @@ fn bars(args: Args) -> ExitCode {
         Effort::QUICK
     } else {
         Effort {
-            repeats: 7,
+            repeats: 9,
             ..Effort::FULL
         }
     };
     let setup = Setup {
         door: args.door.ok_or_else(|| args.not_mounted.clone()),
         ceiling: args.ceiling.ok_or_else(|| args.not_mounted.clone()),
+        copying: args.copying.ok_or_else(|| args.not_mounted.clone()),
         folder: args.folder,
     };
     let bars = measure(effort, args.gates, &setup, &mut |step| {

@@ -18,6 +18,8 @@ pub struct Setup {
     pub door: Result<PathBuf, String>,
     /// The file of a FUSE file system that does nothing, as long, on the same crate and with as many threads.
     pub ceiling: Result<PathBuf, String>,
+    /// The file of the same file system, which copies what is read out of as much memory first.
+    pub copying: Result<PathBuf, String>,
     /// A folder on a disk, for the file of file media.
     pub folder: PathBuf,
 }

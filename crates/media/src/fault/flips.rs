@@ -3,8 +3,8 @@
 use mem::{Backing, Region, RegionError, Span, Window};
 
 use super::limits;
-use super::random::Random;
 use super::script::Bits;
+use crate::random::Random;
 
 /// Where in a request's data which rule flips.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,8 +6,8 @@ use spec::Lba;
 use spec::nvme::Status;
 
 use super::flips::Flip;
-use super::random::Random;
 use super::script::{Bits, Deed, Effect, Rule, Script};
+use crate::random::Random;
 use crate::{Request, names};
 
 /// How often a rule matched and acted.

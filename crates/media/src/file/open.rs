@@ -49,18 +49,18 @@ impl FileOptions {
     }
 }
 
-/// Why file media could not be opened.
+/// Why file media could not be opened. The system's words are part of ours, so there is no source to print them again.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
     /// The system refused.
-    #[error("{}: wanted to {doing}, found: {source}", path.display())]
+    #[error("{}: wanted to {doing}, found: {found}{}", path.display(), hint_text(doing, found))]
     System {
         /// The file.
         path: PathBuf,
         /// What was being done.
         doing: &'static str,
         /// The system's answer.
-        source: io::Error,
+        found: io::Error,
     },
     /// Neither a regular file nor a block device.
     #[error(
@@ -120,7 +120,7 @@ pub enum FileError {
     },
     /// No io_uring.
     #[error(
-        "{}: wanted an io_uring (Linux 5.19 or later), found: {source}; see /proc/sys/kernel/io_uring_disabled (0 allows it), \
+        "{}: wanted an io_uring (Linux 5.19 or later), found: {found}; see /proc/sys/kernel/io_uring_disabled (0 allows it), \
          and in a container its seccomp profile",
         path.display()
     )]
@@ -128,16 +128,32 @@ pub enum FileError {
         /// The file.
         path: PathBuf,
         /// The system's answer.
-        source: io::Error,
+        found: io::Error,
     },
     /// No memory for the slots.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {found}", path.display())]
     Memory {
         /// The file.
         path: PathBuf,
         /// What was missing.
-        source: RegionError,
+        found: RegionError,
     },
+}
+
+/// What is done with a file that may have to be made.
+const OPEN_OR_MAKE: &str = "open or make it";
+
+fn hint_text(doing: &str, found: &io::Error) -> &'static str {
+    match found.kind() {
+        io::ErrorKind::NotFound if doing == OPEN_OR_MAKE => "; its folder has to be there",
+        io::ErrorKind::NotFound => {
+            "; name one that is there, or say its size, with which it is made (size=10G in a device's address)"
+        }
+        io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => {
+            "; a drive is written to, so it wants a file that we may write"
+        }
+        _ => "",
+    }
 }
 
 fn holder_text(holder: Option<u32>) -> String {
@@ -178,14 +194,14 @@ impl FileMedia<Uring> {
                 }
             }
         };
-        let slots = Slots::new().map_err(|source| FileError::Memory {
+        let slots = Slots::new().map_err(|found| FileError::Memory {
             path: path.to_owned(),
-            source,
+            found,
         })?;
         let uring =
-            Uring::new(file, slots.memory(), SMALL_BYTES).map_err(|source| FileError::IoUring {
+            Uring::new(file, slots.memory(), SMALL_BYTES).map_err(|found| FileError::IoUring {
                 path: path.to_owned(),
-                source,
+                found,
             })?;
         let geometry = Geometry {
             block_size: options.block_size,
@@ -217,10 +233,10 @@ fn open_sized(path: &Path, options: &FileOptions) -> Result<(File, u64), FileErr
     }
     let file = open_locked(path, options.size.is_some())?;
     let system = |doing| {
-        move |source| FileError::System {
+        move |found| FileError::System {
             path: path.to_owned(),
             doing,
-            source,
+            found,
         }
     };
     // A block device's length is where its end is.
@@ -260,10 +276,10 @@ fn make_lasting(path: &Path, file: &File) -> io::Result<()> {
 /// Opens the file so that nobody else does.
 fn open_locked(path: &Path, create: bool) -> Result<File, FileError> {
     let system = |doing| {
-        move |source| FileError::System {
+        move |found| FileError::System {
             path: path.to_owned(),
             doing,
-            source,
+            found,
         }
     };
     let in_use = |holder| FileError::InUse {
@@ -287,7 +303,12 @@ fn open_locked(path: &Path, create: bool) -> Result<File, FileError> {
         Err(error) if error.kind() != io::ErrorKind::NotFound || !create => Err(error),
         _ => how.open(path).map(Ok),
     };
-    let file = file.map_err(system("open it for reading and writing"))??;
+    let doing = if create {
+        OPEN_OR_MAKE
+    } else {
+        "open it for reading and writing"
+    };
+    let file = file.map_err(system(doing))??;
     let metadata = file.metadata().map_err(system("look at it"))?;
     check_kind(path, &metadata)?;
     let locked = lock::get(&metadata, || lock::lock(&file)).map_err(system("lock it"))?;

@@ -6,8 +6,8 @@ use mem::Span;
 use spec::nvme::Status;
 use spec::{BlockCount, Lba};
 
-use super::deck::Random;
 use super::{Measured, Profile, TimedMedia};
+use crate::random::Random;
 use crate::{
     BlockSize, Landing, Media as _, NullMedia, Operation, Progress, Request, TOKENS_MAX, Token,
 };
@@ -89,7 +89,7 @@ impl Run {
         let inner = NullMedia::new(BlockCount::new(1 << 32), BlockSize::B512);
         Self {
             media: TimedMedia::new(Box::new(inner), profile, seed),
-            random: Random(!seed),
+            random: Random::new(!seed),
             reads_of_million: (load.read_percent * 1e4) as u64,
             blocks: BlockCount::new(u64::from(load.block_bytes.div_ceil(512))),
             now: Duration::ZERO,

@@ -4,32 +4,10 @@
 //! distribution. The price: a pass repeats after [`CARDS`] requests, and nothing lies beyond the outermost shares' middles.
 
 use super::profile::Latency;
+use crate::random::Random;
 
 /// Cards of a deck: the outermost stand for the 0.012th and the 99.988th percentile.
 pub(super) const CARDS: usize = 4096;
-
-/// A seeded generator (SplitMix64).
-pub(super) struct Random(pub(super) u64);
-
-impl Random {
-    pub(super) fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let bits = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        bits ^ (bits >> 31)
-    }
-
-    /// A number below `bound`.
-    pub(super) fn below(&mut self, bound: u64) -> u64 {
-        ((u128::from(self.bits()) * u128::from(bound)) >> 64) as u64
-    }
-
-    fn shuffle<T>(&mut self, cards: &mut [T]) {
-        for last in (1..cards.len()).rev() {
-            cards.swap(last, self.below(last as u64 + 1) as usize);
-        }
-    }
-}
 
 /// No card is longer, so that those of all tokens together stay far from where times wrap around.
 pub(super) const TICKS_MAX: u64 = 1 << 18;
@@ -42,6 +20,12 @@ pub(super) struct Dealer {
     scores: Vec<f64>,
 }
 
+fn shuffle<T>(random: &mut Random, cards: &mut [T]) {
+    for last in (1..cards.len()).rev() {
+        cards.swap(last, random.below(last as u64 + 1) as usize);
+    }
+}
+
 impl Dealer {
     pub(super) fn new(seed: u64, tick_shift: u32) -> Self {
         let upper = middles().skip(CARDS / 2).scan(0.0, |score, middle| {
@@ -51,7 +35,7 @@ impl Dealer {
         let upper: Vec<f64> = upper.collect();
         let lower = upper.iter().rev().map(|score| -score);
         Self {
-            random: Random(seed),
+            random: Random::new(seed),
             tick_shift,
             scores: lower.chain(upper.iter().copied()).collect(),
         }
@@ -67,9 +51,9 @@ impl Dealer {
         for (card, us) in cards.iter_mut().zip(self.shares_us(latency)) {
             *card = ((us * per_us) as u64).min(TICKS_MAX << 32);
         }
-        self.random.shuffle(&mut cards);
+        shuffle(&mut self.random, &mut cards);
         let mut parts: Vec<u64> = (0..CARDS as u64).collect();
-        self.random.shuffle(&mut parts);
+        shuffle(&mut self.random, &mut parts);
         for (card, part) in cards.iter_mut().zip(parts) {
             *card += (2 * part + 1) * ((1 << 31) / CARDS as u64);
         }
