@@ -20,6 +20,18 @@ impl Read for Dribble {
     }
 }
 
+/// Hands out its bytes, and fails where they end.
+struct Broken(Cursor<Vec<u8>>);
+
+impl Read for Broken {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        match self.0.read(into)? {
+            0 => Err(io::Error::other("the disk is gone")),
+            count => Ok(count),
+        }
+    }
+}
+
 /// Reads a set of files and checks every I/O of it.
 ///
 /// # Panics
@@ -38,6 +50,10 @@ pub fn read_well(files: &[&[u8]], stage: Stage) {
     };
     let at_once = all(Trace::read(sources(false), stage));
     assert_eq!(at_once, all(Trace::read(sources(true), stage)));
+    let broken = |bytes: &&[u8]| Source::new("file", Broken(Cursor::new(bytes.to_vec())));
+    let broken = all(Trace::read(files.iter().map(broken).collect(), stage));
+    assert!(broken.1.is_some(), "what cannot be read to its end is said");
+    assert!(at_once.0.starts_with(&broken.0));
     let surveyed = Trace::read(sources(false), stage).and_then(|trace| Survey::of(trace, None));
     assert_eq!(at_once.1.is_some(), surveyed.is_err());
     let Ok(survey) = surveyed else {
@@ -65,6 +81,7 @@ fn all(trace: Result<Trace, TraceError>) -> (Vec<Op>, Option<TraceError>) {
         Ok(trace) => trace,
         Err(error) => return (ops, Some(error)),
     };
+    assert!(!format!("{trace:?}").is_empty());
     let mut last = None;
     let error = loop {
         match trace.next() {

@@ -19,7 +19,7 @@ pub struct Config {
     pub firmware: String,
     /// The subsystem's NVMe qualified name, at most 223 bytes.
     pub subsystem_nqn: String,
-    /// PCI vendor.
+    /// PCI vendor. The standard one leaves some devices to experiments.
     pub vendor_id: u16,
     /// Controller identifier within the subsystem.
     pub controller_id: u16,
@@ -42,7 +42,7 @@ impl Default for Config {
             model: "dataplane-emu NVMe controller".into(),
             firmware: env!("CARGO_PKG_VERSION").into(),
             subsystem_nqn: "nqn.2026-11.io.dataplane-emu:subsystem".into(),
-            vendor_id: 0x1b36,
+            vendor_id: 0x1af4,
             controller_id: 1,
             queue_pairs: limits::QUEUE_PAIRS_MAX,
             queue_entries: limits::QUEUE_ENTRIES_MAX,

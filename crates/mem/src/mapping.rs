@@ -22,6 +22,8 @@ use crate::region::{Backing, RegionError};
 
 const TWO_MIB: usize = 2 << 20;
 const ONE_GIB: usize = 1 << 30;
+/// What `statfs` calls a file system of huge pages.
+const HUGETLBFS_MAGIC: rustix::fs::FsWord = 0x9584_58f6;
 
 /// Mapped memory; unmapped when dropped.
 #[derive(Debug)]
@@ -51,8 +53,36 @@ impl Mapping {
         })
     }
 
+    /// Maps a part of somebody else's memory file, in which it lies: `offset` and `len` are multiples of its page.
+    pub(crate) fn of_file(file: OwnedFd, offset: u64, len: usize) -> Result<Self, Errno> {
+        let page = file_page_bytes(&file)?;
+        if !offset.is_multiple_of(page as u64) || !len.is_multiple_of(page) {
+            return Err(Errno::INVAL);
+        }
+        let total = len + GUARD_BYTES.next_multiple_of(page);
+        // Huge pages are the peer's; none is set aside for the guard.
+        let flags = MapFlags::SHARED | MapFlags::NORESERVE;
+        let start =
+            // SAFETY: a new mapping at an address of the kernel's choice disturbs nobody.
+            unsafe { rustix::mm::mmap(ptr::null_mut(), total, ProtFlags::empty(), flags, &file, offset) }?;
+        let reservation = Reservation::of(start, total);
+        let start = reservation.start;
+        Self::open(len, Backing::Memfd, Some(file), reservation, start)
+    }
+
     fn map(len: usize, backing: Backing, file: Option<OwnedFd>) -> Result<Self, Errno> {
         let (reservation, start) = Reservation::new(len, backing, file.as_ref())?;
+        Self::open(len, backing, file, reservation, start)
+    }
+
+    /// Opens `len` bytes from `start` on, which lie in the reservation with a guard behind them.
+    fn open(
+        len: usize,
+        backing: Backing,
+        file: Option<OwnedFd>,
+        reservation: Reservation,
+        start: HostPointer,
+    ) -> Result<Self, Errno> {
         let rights = MprotectFlags::READ | MprotectFlags::WRITE;
         // SAFETY: the range lies in a reservation of ours that nobody uses yet.
         unsafe { rustix::mm::mprotect(start.as_ptr().cast(), len, rights) }?;
@@ -189,15 +219,23 @@ impl Reservation {
                 }
             }
         }?;
-        let start = NonNull::new(start.cast::<u8>()).expect("the kernel maps nothing at zero");
-        let reservation = Self {
-            start: HostPointer::new(start),
-            len: total,
-        };
-        let skipped = start.addr().get().next_multiple_of(alignment) - start.addr().get();
+        let reservation = Self::of(start, total);
+        let start = reservation.start.as_ptr();
+        let skipped = start.addr().next_multiple_of(alignment) - start.addr();
         // SAFETY: `skipped` is at most `alignment - page`, so `len` and the guard still fit behind it.
         let aligned = unsafe { reservation.start.add(skipped) };
         Ok((reservation, aligned))
+    }
+}
+
+impl Reservation {
+    /// What the kernel just mapped.
+    fn of(start: *mut core::ffi::c_void, len: usize) -> Self {
+        let start = NonNull::new(start.cast::<u8>()).expect("the kernel maps nothing at zero");
+        Self {
+            start: HostPointer::new(start),
+            len,
+        }
     }
 }
 
@@ -235,6 +273,15 @@ fn memfd(len: usize) -> Result<OwnedFd, Errno> {
     rustix::fs::ftruncate(&file, len as u64)?;
     rustix::fs::fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
     Ok(file)
+}
+
+/// Bytes in a page of a file, which is larger than usual on a file system of huge pages.
+fn file_page_bytes(file: &OwnedFd) -> Result<usize, Errno> {
+    let system = rustix::fs::fstatfs(file)?;
+    if system.f_type == HUGETLBFS_MAGIC {
+        return usize::try_from(system.f_bsize).map_err(|_| Errno::INVAL);
+    }
+    Ok(rustix::param::page_size())
 }
 
 fn system(doing: &'static str, bytes: usize, errno: Errno) -> RegionError {

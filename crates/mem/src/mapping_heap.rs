@@ -2,7 +2,9 @@
 
 use core::ptr::NonNull;
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
-use std::os::fd::BorrowedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
+
+use rustix::io::Errno;
 
 use crate::limits::GUARD_BYTES;
 use crate::pointer::HostPointer;
@@ -37,6 +39,10 @@ impl Mapping {
             start: HostPointer::new(start),
             len,
         })
+    }
+
+    pub(crate) fn of_file(_file: OwnedFd, _offset: u64, _len: usize) -> Result<Self, Errno> {
+        Err(Errno::NOSYS)
     }
 
     pub(crate) fn page_bytes(_backing: Backing) -> usize {

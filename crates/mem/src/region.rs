@@ -1,7 +1,9 @@
 //! Regions: memory that lives as long as somebody looks at it.
 
-use std::os::fd::BorrowedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
+
+use rustix::fs::FileType;
 
 use crate::limits::{DISCARD_BYTES_MIN, REGION_BYTES_MAX};
 use crate::mapping::Mapping;
@@ -52,6 +54,18 @@ pub enum RegionError {
         /// Size of one page in KiB.
         page_kib: usize,
     },
+    /// A peer's file is no memory, or too short.
+    #[error(
+        "wanted {bytes} bytes at offset {offset} of a peer's memory file, found {found}; pass a memory file or a file of shared memory that holds them"
+    )]
+    File {
+        /// Where the bytes were to begin.
+        offset: u64,
+        /// How many.
+        bytes: usize,
+        /// What the file is.
+        found: String,
+    },
     /// A system call failed.
     #[error(
         "wanted to {doing} ({bytes} bytes), found: {source}; ask for less, or raise the limit (ulimit -v, vm.overcommit_memory, vm.max_map_count, the size of shared memory)"
@@ -84,6 +98,40 @@ impl Region {
         Ok(Self(Arc::new(Mapping::new(len, backing)?)))
     }
 
+    /// Maps memory that a peer shares: `len` bytes from `offset` on of its memory file, both multiples of the file's page.
+    ///
+    /// A peer that shortens its file afterwards makes accesses beyond the new end fatal, unless the file's size is sealed.
+    ///
+    /// # Errors
+    /// [`RegionError`] when the file is not one that holds memory, the bytes do not lie in it, or it cannot be mapped for
+    /// reading and writing.
+    pub fn of_file(file: OwnedFd, offset: u64, len: usize) -> Result<Self, RegionError> {
+        if len == 0 || len > REGION_BYTES_MAX {
+            return Err(RegionError::Length { wanted: len });
+        }
+        let system = |source: rustix::io::Errno| RegionError::System {
+            doing: "map a peer's memory file",
+            bytes: len,
+            source: source.into(),
+        };
+        let wrong = |found| RegionError::File {
+            offset,
+            bytes: len,
+            found,
+        };
+        let stat = rustix::fs::fstat(&file).map_err(system)?;
+        let kind = FileType::from_raw_mode(stat.st_mode);
+        if kind != FileType::RegularFile {
+            return Err(wrong(format!("no regular file but {kind:?}")));
+        }
+        let size = u64::try_from(stat.st_size).unwrap_or_default();
+        if offset.checked_add(len as u64).is_none_or(|end| end > size) {
+            return Err(wrong(format!("a file of {size} bytes")));
+        }
+        let mapping = Mapping::of_file(file, offset, len).map_err(system)?;
+        Ok(Self(Arc::new(mapping)))
+    }
+
     /// Length in bytes, a multiple of the page.
     #[inline]
     #[must_use]
@@ -103,7 +151,7 @@ impl Region {
         self.0.backing()
     }
 
-    /// The memory file, for peers to map; only [`Backing::Memfd`] has one. Its size is sealed.
+    /// The memory file, for peers to map; only [`Backing::Memfd`] has one. The size of one of ours is sealed.
     #[must_use]
     pub fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.0.fd()

@@ -330,3 +330,61 @@ fn a_window_keeps_its_memory_when_every_region_handle_is_gone() {
     let moved = std::thread::scope(|scope| scope.spawn(move || window).join().unwrap());
     assert!(moved.span(0, 8).unwrap().is_all(3));
 }
+
+#[test]
+fn a_peers_file_is_the_same_memory_from_its_offset_on() {
+    if cfg!(miri) {
+        return;
+    }
+    let ours = Region::allocate(3 * 4096, Backing::Memfd).unwrap();
+    let file = || ours.fd().unwrap().try_clone_to_owned().unwrap();
+    let theirs = Region::of_file(file(), 4096, 8192).unwrap();
+    assert_eq!((theirs.len(), theirs.backing()), (8192, Backing::Memfd));
+    ours.whole().write_bytes(4096, &[1, 2, 3]).unwrap();
+    theirs.whole().write_bytes(8189, &[7, 8, 9]).unwrap();
+    let mut found = [0; 3];
+    theirs.whole().read_bytes(0, &mut found).unwrap();
+    assert_eq!(found, [1, 2, 3]);
+    ours.whole().read_bytes(3 * 4096 - 3, &mut found).unwrap();
+    assert_eq!(found, [7, 8, 9]);
+    // The memory outlives the handle of whoever made it.
+    drop(ours);
+    theirs.whole().read_bytes(8189, &mut found).unwrap();
+    assert_eq!(found, [7, 8, 9]);
+}
+
+#[test]
+fn what_does_not_lie_in_a_peers_file_is_refused() {
+    if cfg!(miri) {
+        return;
+    }
+    let ours = Region::allocate(8192, Backing::Memfd).unwrap();
+    let file = || ours.fd().unwrap().try_clone_to_owned().unwrap();
+    for (offset, len) in [(0, 12_288), (8192, 4096), (u64::MAX, 4096), (4096, 8192)] {
+        let refused = Region::of_file(file(), offset, len);
+        assert!(
+            matches!(&refused, Err(RegionError::File { found, .. }) if found.contains("8192")),
+            "{refused:?}"
+        );
+    }
+    for (offset, len) in [(100, 4096), (0, 100)] {
+        let refused = Region::of_file(file(), offset, len);
+        assert!(matches!(refused, Err(RegionError::System { .. })));
+    }
+    assert!(matches!(
+        Region::of_file(file(), 0, 0),
+        Err(RegionError::Length { wanted: 0 })
+    ));
+    let (pipe, _) = std::io::pipe().unwrap();
+    let refused = Region::of_file(pipe.into(), 0, 4096);
+    assert!(matches!(refused, Err(RegionError::File { .. })));
+    let zero = std::fs::File::open("/dev/zero").unwrap();
+    let refused = Region::of_file(zero.into(), 0, 4096);
+    assert!(matches!(refused, Err(RegionError::File { .. })));
+    let text = std::fs::File::open("/proc/self/exe").unwrap();
+    let refused = Region::of_file(text.into(), 0, 4096);
+    assert!(
+        matches!(refused, Err(RegionError::System { .. })),
+        "it may not be written: {refused:?}"
+    );
+}

@@ -9,6 +9,7 @@ mod dist;
 mod doc;
 mod drive;
 mod fuzz;
+mod guest;
 mod loom;
 mod miri;
 mod mutants;
@@ -32,6 +33,7 @@ pub(crate) enum Command {
     Fuzz(fuzz::Options),
     Sim(sim::Options),
     Bench(bench::Options),
+    Guest(guest::Options),
     Mutants(mutants::Options),
     Deny(deny::Options),
     Demo(demo::Options),
@@ -55,6 +57,7 @@ impl Command {
             Self::Fuzz(options) => options.run(workshop),
             Self::Sim(options) => options.run(workshop),
             Self::Bench(options) => options.run(workshop),
+            Self::Guest(options) => options.run(workshop),
             Self::Mutants(options) => options.run(workshop),
             Self::Deny(options) => options.run(workshop),
             Self::Demo(options) => options.run(workshop),

@@ -4,6 +4,7 @@ use core::time::Duration;
 use std::time::Instant;
 
 use mem::{Backing, Region};
+use ring::sync::{Ordering, fence};
 
 use crate::lane::buffer_stride;
 
@@ -15,6 +16,8 @@ pub struct CopyLoop {
     block: usize,
     blocks: u64,
     depth: usize,
+    /// Each copy ends before the next begins, as commands at depth 1 do.
+    one_by_one: bool,
     state: u64,
 }
 
@@ -46,8 +49,18 @@ impl CopyLoop {
             block,
             blocks: (bytes / block) as u64,
             depth,
+            one_by_one: false,
             state: seed | 1,
         })
+    }
+
+    /// The same, where no copy begins before the one before it has ended: nothing hides the way to memory.
+    #[must_use]
+    pub fn one_by_one(self) -> Self {
+        Self {
+            one_by_one: true,
+            ..self
+        }
     }
 
     /// Copies for about `window`; returns copies per second.
@@ -75,6 +88,9 @@ impl CopyLoop {
                     .span(buffer * buffer_stride(self.block as u32), self.block)
                     .expect("in range");
                 from.copy_to(to);
+                if self.one_by_one {
+                    fence(Ordering::SeqCst); // pairs with nothing: it is here for the time that it takes
+                }
                 buffer = if buffer + 1 == self.depth {
                     0
                 } else {

@@ -93,14 +93,24 @@ fn against_copies(effort: Effort, set: usize, block: usize) -> Result<Samples, S
 fn per_core_second(effort: Effort, set: usize, depth: usize) -> Result<Samples, String> {
     let mut rig = Rig::inline(Kept::Ram(set), 512)?;
     rig.fill()?;
-    let (mut values, mut moved) = (Vec::new(), 0);
+    let mut copies = CopyLoop::new(set, 512, depth, 7)?;
+    if depth == 1 {
+        copies = copies.one_by_one();
+    }
+    let (mut values, mut copied, mut moved) = (Vec::new(), Vec::new(), 0);
     for _ in 0..effort.repeats {
+        copied.push(copies.run(effort.window) / 1e6);
         let begin = thread_cpu_seconds();
         let rate = rig.read_for(depth, effort.window);
         values.push(rate.commands as f64 / (thread_cpu_seconds() - begin) / 1e6);
         moved += rate.commands * 512;
     }
-    let detail = format!("{:.1} GB moved, 1 core", moved as f64 / 1e9);
+    let how = if depth == 1 { "one by one " } else { "" };
+    let detail = format!(
+        "{:.1} GB moved, 1 core; copies {how}{:.2} M/s",
+        moved as f64 / 1e9,
+        median(&copied).unwrap_or_default()
+    );
     Ok(Samples {
         values,
         discarded: 0,

@@ -97,7 +97,14 @@ fn answers(host: &mut Host) -> Vec<(u16, Status)> {
 
 #[test]
 fn force_unit_access_reaches_media_and_only_where_it_is_asked_for() {
-    let (mut host, told, page) = host();
+    // Media that answer at once are asked in runs, others one by one.
+    for instant in [true, false] {
+        reaches_media(instant);
+    }
+}
+
+fn reaches_media(instant: bool) {
+    let (mut host, told, page) = host_with(instant);
     let second = host.allocate(PAGE);
     for blocks in [1, 16] {
         for fua in [false, true] {
