@@ -73,8 +73,20 @@ idle DEMO_NO_CLEAR "the screen is never cleared"
 idle DEMO_RIGHT_PANE_PERCENT "there are no panes"
 
 work=$(mktemp -d)
-# Never into a mount that the demo could not take down.
-trap 'rm -rf --one-file-system "$work"' EXIT
+demo=
+# The demo takes its mounts down before its folder goes. Never into a mount that it could not take down.
+# shellcheck disable=SC2317 # the trap calls it
+leave() {
+    if [[ -n $demo ]]; then
+        kill "$demo" 2>/dev/null || true
+        wait "$demo" || true
+    fi
+    rm -rf --one-file-system "$work"
+}
+trap leave EXIT
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 143' TERM
 
 echo "[Stage 0] Build and preparation: emulated drive, profile $profile, $size"
 binary=${DATAPLANE_BINARY:-}
@@ -100,7 +112,11 @@ arguments=(demo --layout old --profile "$profile" --qd "$depths" --repeats 3 --r
 echo "[Stage 0] $binary ${arguments[*]}"
 code=0
 # Its progress lines, [Stage 1] to [Stage 3], come on stderr; who waits for them reads our output.
-{ "$binary" "${arguments[@]}" >"$work/scorecard"; } 2>&1 || code=$?
+"$binary" "${arguments[@]}" 2>&1 >"$work/scorecard" </dev/null &
+demo=$!
+# Waited for in a way that a signal to us ends.
+wait "$demo" || code=$?
+demo=
 
 if [[ ! -s $work/demo.json ]]; then
     cat "$work/scorecard"

@@ -8,11 +8,10 @@ mod tests;
 
 use std::path::{Path, PathBuf};
 
-use crate::limits;
 use crate::uri::{Emulated, Keeps};
 
 pub use error::LabError;
-pub use form::{TelemetrySection, schema};
+pub use form::schema;
 
 /// The version of the format. A file that says another is refused, never guessed at.
 pub const VERSION: u32 = 1;
@@ -34,6 +33,28 @@ pub struct Lab {
     pub mount: Option<MountSection>,
     /// What other programs may read while it runs.
     pub telemetry: TelemetrySection,
+    /// The file that it was read from.
+    pub file: Option<PathBuf>,
+    /// Where that file names what.
+    pub lines: Lines,
+}
+
+/// The lines of a lab file on which something stands. The first is 1.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Lines {
+    /// `mount.path`.
+    pub mount: Option<usize>,
+    /// `telemetry.v1` and `telemetry.v2`.
+    pub telemetry: [Option<usize>; 2],
+}
+
+/// What other programs may read while the drive is served: docs/telemetry.md.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TelemetrySection {
+    /// The file of version 1; its own place when left out, [`NO_TELEMETRY`] for no file.
+    pub v1: Option<PathBuf>,
+    /// The file of version 2, in the same way.
+    pub v2: Option<PathBuf>,
 }
 
 /// One namespace, or several alike.
@@ -43,6 +64,8 @@ pub struct NamespaceLine {
     pub id: u32,
     /// What keeps the blocks.
     pub device: Emulated,
+    /// The line of the lab file that names it.
+    pub line: Option<usize>,
 }
 
 /// How the controller presents itself. What is left out keeps its default.
@@ -88,6 +111,8 @@ impl Lab {
             namespaces: Vec::new(),
             mount: None,
             telemetry: TelemetrySection::default(),
+            file: None,
+            lines: Lines::default(),
         }
     }
 
@@ -96,6 +121,16 @@ impl Lab {
     /// # Errors
     /// What is wrong with the identifiers, or with a file that another namespace has already.
     pub fn add(&mut self, device: Emulated, id: Option<u32>) -> Result<(), String> {
+        self.add_from(device, id, None)
+    }
+
+    /// As [`add`](Self::add), from a line of a lab file.
+    fn add_from(
+        &mut self,
+        device: Emulated,
+        id: Option<u32>,
+        line: Option<usize>,
+    ) -> Result<(), String> {
         let end = |line: &NamespaceLine| line.id + line.device.namespaces;
         let first = id.unwrap_or_else(|| self.namespaces.iter().map(end).max().unwrap_or(1));
         let most = controller::limits::NAMESPACES_MAX;
@@ -104,7 +139,11 @@ impl Lab {
             let count = device.namespaces;
             return Err(format!("{count} namespace(s) from {first} on do not fit"));
         }
-        let line = NamespaceLine { id: first, device };
+        let line = NamespaceLine {
+            id: first,
+            device,
+            line,
+        };
         for other in &self.namespaces {
             if other.id < end(&line) && first < end(other) {
                 return Err(format!("{first} is taken by {}", other.device));
@@ -128,14 +167,4 @@ fn files(device: &Emulated) -> impl Iterator<Item = &Path> {
         Keeps::Ram { .. } | Keeps::Null(_) => None,
     };
     kept.into_iter().chain(device.log.as_deref())
-}
-
-/// Whether a mount may have so many threads, or what is allowed.
-fn check_threads(threads: usize) -> Result<(), String> {
-    let most = limits::MOUNT_THREADS_MAX;
-    if (1..=most).contains(&threads) {
-        Ok(())
-    } else {
-        Err(format!("1 to {most} threads"))
-    }
 }

@@ -43,9 +43,10 @@ pub(crate) struct Telemetry {
 impl Telemetry {
     /// Opens the files, or says in the log why one of them is left alone, and writes them for the first time.
     pub(crate) fn start(wanted: &TelemetrySection) -> Self {
+        let [v1, v2] = paths(wanted);
         let mut telemetry = Self {
-            v1: open(wanted.v1.as_deref(), V1_PATH, page::V1_BYTES),
-            v2: open(wanted.v2.as_deref(), V2_PATH, page::V2_BYTES),
+            v1: open(v1, page::V1_BYTES),
+            v2: open(v2, page::V2_BYTES),
             started_ns: clock::nanoseconds_since_1970(),
             last: (clock::now(), Counts::default()),
         };
@@ -97,12 +98,28 @@ impl Telemetry {
     }
 }
 
-/// Opens one of the files at the path wanted, or its own; `none` is no file.
-fn open(wanted: Option<&Path>, own: &str, bytes: usize) -> Option<Target> {
-    let path = wanted.unwrap_or(Path::new(own));
-    if path.as_os_str() == crate::lab::NO_TELEMETRY {
-        return None;
-    }
+/// Where the files of the two versions are; `none` is no file.
+pub(crate) fn paths(wanted: &TelemetrySection) -> [Option<&Path>; 2] {
+    let named = [(&wanted.v1, V1_PATH), (&wanted.v2, V2_PATH)];
+    named.map(|(wanted, own)| {
+        let path = wanted.as_deref().unwrap_or(Path::new(own));
+        (path.as_os_str() != crate::lab::NO_TELEMETRY).then_some(path)
+    })
+}
+
+/// Looks at the files, changing nothing: for each, why it would be left alone.
+pub(crate) fn look(wanted: &TelemetrySection) -> [Option<String>; 2] {
+    let [v1, v2] = paths(wanted);
+    [(v1, page::V1_BYTES), (v2, page::V2_BYTES)].map(|(path, bytes)| {
+        let path = path?;
+        let error = file::look(path, bytes).err()?;
+        Some(format!("{}: {error}", path.display()))
+    })
+}
+
+/// Opens one of the files.
+fn open(path: Option<&Path>, bytes: usize) -> Option<Target> {
+    let path = path?;
     match Target::open(path, bytes) {
         Ok(target) => Some(target),
         Err(error) => {

@@ -116,7 +116,7 @@ fn nonsense_in_a_uri_names_key_value_and_what_is_allowed() {
 fn nonsense_in_flags_names_flag_value_and_what_is_allowed() {
     let cases: [(&[&str], [&str; 3]); 15] = [
         (&["--rw", "randraed"], ["--rw", "randraed", "randread"]),
-        (&["--rwmixread", "101"], ["--rwmixread", "101", "0..=100"]),
+        (&["--rwmixread", "101"], ["--rwmixread", "101", "0 to 100"]),
         (&["--bs", "4GB"], ["--bs", "4GB", "GiB"]),
         (&["--bs", "1000"], ["--bs", "1000", "multiple"]),
         (&["--qd", "0"], ["--qd", "0", "1 to 1024"]),

@@ -54,7 +54,7 @@ fn the_example_is_as_it_should_be_where_its_folder_is() {
     let (code, said) = check(&folder, &example);
     assert_eq!(code, Some(2), "{said}");
     assert!(
-        said.contains("lab.toml: mount.path: mnt: wanted an empty directory"),
+        said.contains("mount.path: mnt: wanted an empty directory"),
         "{said}"
     );
     fs::create_dir(folder.join("mnt")).expect("a folder");
@@ -112,7 +112,10 @@ fn everything_that_is_wrong_is_found_in_one_go_and_nothing_is_made() {
     let (code, said) = check(&folder, &lab);
     assert_eq!(code, Some(2), "{said}");
     for (number, (device, words)) in (1..).zip(devices) {
-        let start = format!("error: lab.toml: namespace {number}: ");
+        let start = format!(
+            "error: lab.toml: line {}: namespace {number}: ",
+            3 + 2 * number
+        );
         let line = said.lines().find(|line| line.starts_with(&start));
         assert!(
             line.is_some_and(|line| line.contains(words)),
@@ -120,7 +123,7 @@ fn everything_that_is_wrong_is_found_in_one_go_and_nothing_is_made() {
         );
     }
     assert!(
-        said.contains("mount.path: full: wanted an empty directory"),
+        said.contains("lab.toml: line 3: mount.path: full: wanted an empty directory"),
         "{said}"
     );
     let after: Vec<String> = names(&folder)
@@ -128,6 +131,61 @@ fn everything_that_is_wrong_is_found_in_one_go_and_nothing_is_made() {
         .filter(|name| name != "lab.toml")
         .collect();
     assert_eq!(after, before, "a check makes nothing");
+}
+
+#[test]
+fn mistakes_of_the_file_and_of_what_it_names_are_found_together() {
+    let folder = scratch("together");
+    fs::write(folder.join("disk.img"), [0; 4096]).expect("a file");
+    fs::hard_link(folder.join("disk.img"), folder.join("hard")).expect("a link");
+    fs::create_dir(folder.join("folder")).expect("a folder");
+    fs::write(folder.join("notes"), "notes").expect("a file");
+    let lab = |telemetry: &str| {
+        format!(
+            "version = 1\n[[namespace]]\ndevice = \"rom:1G\"\n[[namespace]]\ndevice = \"file:disk.img\"\n\
+             [[namespace]]\ndevice = \"file:./hard\"\n[[namespace]]\ndevice = \"ram:1M\"\nid = 5000\n\
+             [[mount]]\npath = \"nowhere\"\nthreads = 99\n[telemetry]\n{telemetry}"
+        )
+    };
+    let (code, said) = check(&folder, &lab("v1 = \"page\"\nv2 = \"./page\"\n"));
+    assert_eq!(code, Some(2), "{said}");
+    for words in [
+        "lab.toml: line 3: namespace.device: ",
+        "lab.toml: line 7: hard: wanted as the blocks of file:hard, found that it is disk.img",
+        "lab.toml: line 10: namespace.id: it is 5000",
+        "lab.toml: line 12: mount.path: nowhere: wanted an empty directory",
+        "lab.toml: line 13: mount.threads: it is 99",
+        "lab.toml: line 16: page: wanted as the telemetry of version 2, found that it is page",
+    ] {
+        let words = words.replace("./", "");
+        let plain = said.replace("./", "");
+        assert!(plain.contains(&words), "{words:?} is missing in {said}");
+    }
+    for (telemetry, words) in [
+        (
+            "v1 = \"folder\"",
+            "line 15: telemetry.v1: folder: wanted a regular file, found a directory",
+        ),
+        (
+            "v2 = \"none\"\nv1 = \"nowhere/v1\"",
+            "line 16: telemetry.v1: nowhere/v1: wanted to make it",
+        ),
+        (
+            "v2 = \"notes\"",
+            "line 15: telemetry.v2: notes: wanted a file",
+        ),
+    ] {
+        let (code, said) = check(&folder, &lab(telemetry));
+        assert_eq!(code, Some(2), "{said}");
+        assert!(said.contains(words), "{words:?} is missing in {said}");
+    }
+    assert_eq!(
+        names(&folder),
+        ["disk.img", "folder", "hard", "lab.toml", "notes"],
+        "a check makes nothing"
+    );
+    let notes = fs::read_to_string(folder.join("notes")).expect("text");
+    assert_eq!(notes, "notes");
 }
 
 #[test]

@@ -5,7 +5,9 @@ mod served;
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
+use std::process::Command;
 
 use rustix::process::Signal;
 use served::{Served, can_mount, is_mounted, scratch, text, wait_until};
@@ -164,4 +166,45 @@ fn what_is_not_built_or_not_understood_says_so() {
         }
         assert!(!said.contains("complete"), "{arguments:?}: {said}");
     }
+}
+
+/// A demo that has mounts to take down when it is asked to end, and says whether its folder was there then.
+const SLOW_TO_END: &str = r#"#!/bin/sh
+while [ "$1" != --work-dir ]; do shift; done
+trap 'sleep 0.5; test -d "$2" && echo there >seen; exit 1' TERM
+touch started
+while :; do sleep 0.02; done
+"#;
+
+#[test]
+#[expect(clippy::print_stdout, reason = "what does not run says so")]
+fn the_old_launcher_waits_for_the_end_of_its_demo_before_its_folder_goes() {
+    if Command::new("bash").arg("--version").output().is_err() {
+        println!("not run: no bash");
+        return;
+    }
+    let folder = scratch("launcher");
+    let stand_in = folder.join("stand-in");
+    fs::write(&stand_in, SLOW_TO_END).expect("a script");
+    fs::set_permissions(&stand_in, fs::Permissions::from_mode(0o755)).expect("it is ours");
+    fs::create_dir(folder.join("tmp")).expect("a folder");
+    let launcher = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../demo_QD_1_32_128.sh");
+    let mut child = Command::new("bash")
+        .arg(launcher)
+        .current_dir(&folder)
+        .env("TMPDIR", folder.join("tmp"))
+        .env("DATAPLANE_BINARY", &stand_in)
+        .env("DEMO_SIZE", "64M")
+        .spawn()
+        .expect("bash starts");
+    wait_until("the demo runs", || folder.join("started").exists());
+    let id = i32::try_from(child.id()).expect("a process");
+    let id = rustix::process::Pid::from_raw(id).expect("a process");
+    rustix::process::kill_process(id, Signal::TERM).expect("it is ours");
+    let status = child.wait().expect("its end");
+    assert_eq!(status.code(), Some(143));
+    let seen = fs::read_to_string(folder.join("seen")).expect("the demo came to its end");
+    assert_eq!(seen, "there\n");
+    let left = fs::read_dir(folder.join("tmp")).expect("a folder").count();
+    assert_eq!(left, 0, "its own folder is gone then");
 }

@@ -148,7 +148,7 @@ fn nonsense_is_refused_with_file_place_and_what_is_allowed() {
         (&["--map", "/a"], "NAME=OFFSET"),
         (&["--speed", "0"], "0.0001 to 100000"),
         (&["--speed", "2", "--fast"], "cannot be used with"),
-        (&["--qd", "1025"], "1..=1024"),
+        (&["--qd", "1025"], "1 to 1024"),
         (&["--nsid", "2"], "allowed: 1 to"),
         (&["--events", "both"], "queue, issue"),
     ] {

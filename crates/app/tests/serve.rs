@@ -150,24 +150,21 @@ fn somebody_elses_unmount_and_the_end_of_the_time_end_it_with_success() {
 }
 
 #[test]
-fn a_second_signal_ends_at_once_and_says_what_that_means() {
+fn telemetry_does_not_write_over_a_file_that_holds_something_else() {
     if !can_mount() {
         return;
     }
-    let folder = scratch("twice");
-    let script = "version = 1\n[[rule]]\nop = \"flush\"\ndo = \"drop\"\n";
-    fs::write(folder.join("hangs.toml"), script).expect("a script");
-    let mut served = Served::start(&folder, &["ram:1M?fault=hangs.toml", "-v"]);
-    served.signal(Signal::TERM);
-    wait_until("the end begins", || !is_mounted(&folder.join("mnt")));
-    assert!(served.stderr().contains("ending"), "{}", served.said());
-    served.signal(Signal::INT);
-    assert_eq!(served.wait().code(), Some(1), "{}", served.said());
-    assert!(
-        served
-            .stderr()
-            .contains("SIGINT while ending: left at once")
-    );
+    let folder = scratch("notes");
+    let notes = "what was found, in a file longer than a page of counters\n".repeat(99);
+    fs::write(folder.join("notes.txt"), &notes).expect("a file");
+    for flag in ["--telemetry-v1", "--telemetry-v2"] {
+        let served = Served::start(&folder, &["ram:1M", flag, "notes.txt"]);
+        let words = "notes.txt: no telemetry here: wanted a file";
+        assert!(served.stderr().contains(words), "{}", served.said());
+        served.end(Signal::TERM);
+        let found = fs::read_to_string(folder.join("notes.txt")).expect("text");
+        assert_eq!(found, notes, "{flag}");
+    }
 }
 
 #[test]
@@ -337,12 +334,13 @@ fn a_cache_between_drive_and_disk_is_said() {
 #[test]
 fn nonsense_is_answered_with_what_is_allowed() {
     let folder = scratch("nonsense");
-    let cases: [(&[&str], i32, &[&str]); 14] = [
+    let cases: [(&[&str], i32, &[&str]); 15] = [
         (&[], 2, &["nothing to serve", "lab example"]),
         (&["ram:1M"], 2, &["no door", "--mount DIR"]),
         (&["rom:1M", "--mount", "mnt"], 2, &["rom", "ram"]),
         (&["lab", "--mount", "mnt"], 2, &["\"lab\"", "ends in .toml"]),
         (&["lab.toml"], 2, &["lab.toml", "No such file"]),
+        (&["LAB.TOML"], 2, &["LAB.TOML", "No such file"]),
         (&["lab.toml", "ram:1M"], 2, &["stands alone"]),
         (
             &["ram:1M?profile=x.toml", "--mount", "mnt"],
@@ -372,7 +370,7 @@ fn nonsense_is_answered_with_what_is_allowed() {
         (
             &["ram:1M", "--mount", "mnt", "--threads", "0"],
             2,
-            &["--threads", "1..=16"],
+            &["--threads", "1 to 16"],
         ),
         (
             &["ram:1M", "--mount", "mnt", "--duration", "soon"],

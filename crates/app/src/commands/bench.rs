@@ -19,7 +19,8 @@ use crate::clock;
 use crate::device;
 use crate::doctor::probe;
 use crate::failure::{Exit, Failure};
-use crate::uri::{Emulated, Placement};
+use crate::files::Uses;
+use crate::uri::{Emulated, Keeps, Placement};
 
 pub(crate) use arguments::BenchArguments;
 use arguments::{BenchCommand, MeasureArguments};
@@ -51,6 +52,8 @@ fn measure(wanted: &MeasureArguments, out: &mut dyn Write) -> Result<Exit, Failu
             "--series: \"-\" is not possible; allowed: a file, since --json prints to the standard output already"
         )));
     }
+    check_uses(device, &job, wanted)?;
+    rig::lay_out(device, &job, wanted.nsid)?;
     let mut live = Live::new(job.repeats);
     let report = report(device, &job, wanted.nsid, &mut live)?;
     if let Some(path) = &wanted.series {
@@ -68,6 +71,31 @@ fn measure(wanted: &MeasureArguments, out: &mut dyn Write) -> Result<Exit, Failu
     } else {
         Exit::Short
     })
+}
+
+/// Refuses to write a file that is used for something else.
+fn check_uses(device: &Emulated, job: &Job, wanted: &MeasureArguments) -> Result<(), Failure> {
+    let mut uses = Uses::default();
+    uses.device(device);
+    if let Some(path) = &wanted.json {
+        uses.write(path, "the report (--json)");
+    }
+    if let Some(path) = &wanted.series {
+        uses.write(path, "the time series (--series)");
+    }
+    uses.check()?;
+    let kept = match &device.keeps {
+        Keeps::File { path, .. } => Some(path),
+        Keeps::Ram { .. } | Keeps::Null(_) => device.log.as_ref(),
+    };
+    match kept {
+        Some(path) if job.devices > 1 => Err(Failure::usage(anyhow::anyhow!(
+            "--devices: {} is not possible; allowed: 1, since {} can be used by one device only",
+            job.devices,
+            path.display()
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// Runs a job on a device and says how it went, beside the ceilings of this machine.

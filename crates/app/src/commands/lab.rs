@@ -11,7 +11,9 @@ use super::serve::human;
 use super::serve::point::{self, Point};
 use crate::device;
 use crate::failure::{Exit, Failure};
+use crate::files::{Fresh, Uses};
 use crate::lab::{EXAMPLE, Lab, NamespaceLine, schema};
+use crate::telemetry;
 use crate::uri::{Emulated, Keeps, Placement};
 
 /// Check a lab file, or print an example of one or its JSON schema
@@ -54,43 +56,51 @@ pub(crate) fn run(arguments: &LabArguments, out: &mut dyn Write) -> Result<Exit,
 
 /// Finds everything that is wrong, not only the first.
 fn check(file: &Path, out: &mut dyn Write) -> Result<Exit, Failure> {
-    let lab = Lab::load(file).map_err(Failure::usage)?;
-    let mut problems = Vec::new();
+    let (lab, error) = Lab::load_all(file);
+    let mut problems: Vec<String> = error.iter().map(ToString::to_string).collect();
+    let mut refuse = |line: Option<usize>, problem: String| {
+        let line = line.map_or(String::new(), |line| format!("line {line}: "));
+        problems.push(format!("{}: {line}{problem}", file.display()));
+    };
     let mut index = 0;
     for line in &lab.namespaces {
-        let found = match look(&line.device) {
-            Ok(found) => found,
-            Err(problem) => {
-                problems.push(format!("namespace {}: {problem}", line.id));
-                continue;
-            }
-        };
-        print_namespaces(line, &found, &mut index, out)?;
+        match look(&line.device) {
+            Ok(found) => print_namespaces(line, &found, &mut index, out)?,
+            Err(problem) => refuse(line.line, format!("namespace {}: {problem}", line.id)),
+        }
     }
     match &lab.mount {
+        None if error.is_some() => {}
         None => writeln!(out, "mount: none; serve needs --mount DIR")?,
         Some(mount) => {
             let state = look_at_point(&mount.path).unwrap_or_else(|problem| {
-                problems.push(format!("mount.path: {problem}"));
+                refuse(lab.lines.mount, format!("mount.path: {problem}"));
                 String::new()
             });
             writeln!(out, "mount: {}{state}", mount.path.display())?;
         }
+    }
+    let named = [&lab.telemetry.v1, &lab.telemetry.v2];
+    let pages = telemetry::look(&lab.telemetry).into_iter().zip(named);
+    for ((number, (page, named)), line) in (1..).zip(pages).zip(lab.lines.telemetry) {
+        // Where nobody named one, what stands in the way of ours is no mistake of this file.
+        if let Some(problem) = page.filter(|_| named.is_some()) {
+            refuse(line, format!("telemetry.v{number}: {problem}"));
+        }
+    }
+    for clash in Uses::of_lab(&lab).clashes() {
+        refuse(clash.line, clash.words);
+    }
+    if !problems.is_empty() {
+        return Err(Failure::usage(anyhow!("{}", problems.join("\nerror: "))));
     }
     let place = match device::placement(&lab) {
         Placement::Inline => "in the threads that take requests",
         Placement::Thread => "in a thread of its own",
     };
     writeln!(out, "controller: {place}")?;
-    if problems.is_empty() {
-        writeln!(out, "{}: as it should be", file.display())?;
-        return Ok(Exit::Pass);
-    }
-    let lines: Vec<String> = problems
-        .iter()
-        .map(|problem| format!("{}: {problem}", file.display()))
-        .collect();
-    Err(Failure::usage(anyhow!("{}", lines.join("\nerror: "))))
+    writeln!(out, "{}: as it should be", file.display())?;
+    Ok(Exit::Pass)
 }
 
 /// What is known of a device that could be opened.
@@ -120,9 +130,10 @@ fn print_namespaces(
 fn look(device: &Emulated) -> Result<Found, String> {
     let mut probe = device.clone();
     let mut remarks = Vec::new();
-    if let Some(path) = probe.log.take() {
+    for path in device::logs(device) {
         folder_of(&path)?;
     }
+    probe.log = None;
     if let Keeps::File { path, size, .. } = &device.keeps {
         let empty = fs::metadata(path).map_or(true, |found| found.is_file() && found.len() == 0);
         if let Some(bytes) = size.filter(|_| empty) {
@@ -132,8 +143,11 @@ fn look(device: &Emulated) -> Result<Found, String> {
             probe.keeps = Keeps::Null(bytes);
         }
     }
-    match device::open_media(&probe) {
+    // Nothing is made, so nothing is to be taken away.
+    let mut fresh = Fresh::default();
+    match device::open_media(&[&probe], &mut fresh) {
         Ok(opened) => {
+            let opened: Vec<device::Opened> = opened.into_iter().flatten().collect();
             let bytes =
                 |one: &device::Opened| one.media.blocks().get() * one.media.block_size().bytes();
             let size = opened.first().map_or(0, bytes);

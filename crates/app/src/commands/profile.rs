@@ -6,13 +6,14 @@ mod fit;
 mod tests;
 
 use std::fs;
-use std::io::{Read as _, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 use media::timing::{Load, Profile, Seen, closed_loop};
 
 use crate::failure::{Exit, Failure};
+use crate::files::{self, Uses};
 use crate::{limits, suggest};
 
 use fio::Point;
@@ -52,7 +53,8 @@ enum ProfileCommand {
         /// Files that fio wrote with --output-format=json
         #[arg(required = true, value_name = "FIO.json")]
         files: Vec<PathBuf>,
-        /// Where to write the profile [default: standard output, the comparison as comments]
+        /// Where to write the profile: a new file, or one that is empty or holds a profile [default: standard output, the
+        /// comparison as comments]
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
         /// The profile's name
@@ -105,6 +107,7 @@ fn fit(
             files.len()
         )));
     }
+    check_uses(files, output)?;
     let mut points = Vec::new();
     for file in files {
         points.extend(read(file)?);
@@ -130,20 +133,36 @@ fn fit(
     Ok(())
 }
 
+/// Refuses to write over anything but an earlier profile.
+fn check_uses(inputs: &[PathBuf], output: Option<&Path>) -> Result<(), Failure> {
+    let Some(path) = output else {
+        return Ok(());
+    };
+    let mut uses = Uses::default();
+    for input in inputs {
+        uses.read(input, "measurements of fio");
+    }
+    uses.write(path, "the fitted profile (--output)");
+    uses.check()?;
+    // A terminal or a pipe holds nothing.
+    if !fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() > 0) {
+        return Ok(());
+    }
+    let text = files::text(path, limits::LAB_FILE_BYTES_MAX).unwrap_or_default();
+    if Profile::from_toml(&text).is_ok() {
+        return Ok(());
+    }
+    Err(Failure::usage(anyhow!(
+        "--output: wanted a new file, or one that is empty or holds a profile, found that {} holds something else; name \
+         another file, or remove it first",
+        path.display()
+    )))
+}
+
 /// The points of one file.
 fn read(path: &Path) -> Result<Vec<Point>, Failure> {
-    let most = limits::REPORT_FILE_BYTES_MAX;
-    let mut text = String::new();
-    fs::File::open(path)
-        .and_then(|file| file.take(most + 1).read_to_string(&mut text))
-        .with_context(|| format!("wanted to read {}", path.display()))
-        .map_err(Failure::environment)?;
-    if text.len() as u64 > most {
-        let path = path.display();
-        return Err(Failure::usage(anyhow!(
-            "{path}: longer than {most} bytes; allowed: one fio output"
-        )));
-    }
+    let text = files::text(path, limits::REPORT_FILE_BYTES_MAX)
+        .map_err(|unreadable| unreadable.failure(path, "measurements of fio"))?;
     let label = path
         .file_stem()
         .unwrap_or(path.as_os_str())

@@ -5,10 +5,12 @@ mod rig;
 
 use std::fs;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use bench::clock::Clock;
+use bench::replay::layout::Layout;
+use bench::replay::limits;
 use bench::replay::report::{Circumstances, ReplayReport};
 use bench::replay::survey::Survey;
 use bench::replay::text;
@@ -20,6 +22,7 @@ use crate::clock;
 use crate::device;
 use crate::doctor::probe;
 use crate::failure::{Exit, Failure};
+use crate::files::{self, Uses};
 use crate::uri::{Emulated, Placement};
 
 pub(crate) use arguments::ReplayArguments;
@@ -30,6 +33,9 @@ const CALIBRATION: core::time::Duration = core::time::Duration::from_millis(20);
 /// Replays a trace.
 pub(crate) fn run(wanted: &ReplayArguments, out: &mut dyn Write) -> Result<Exit, Failure> {
     let device = device::require_built(&wanted.device)?;
+    wanted.check_maps()?;
+    check_uses(wanted, device)?;
+    device::check_nsid(device, wanted.nsid)?;
     if let Some(path) = wanted.json.as_deref().filter(|path| !is_stdout(path)) {
         check_folder(path)?;
     }
@@ -50,6 +56,7 @@ pub(crate) fn run(wanted: &ReplayArguments, out: &mut dyn Write) -> Result<Exit,
             wanted.trace.display()
         )));
     }
+    lay_out(wanted, device, &survey)?;
     let report = report(wanted, device, &survey, &line)?;
     let to_stdout = wanted.json.as_deref().is_some_and(is_stdout);
     match &wanted.json {
@@ -70,6 +77,44 @@ pub(crate) fn run(wanted: &ReplayArguments, out: &mut dyn Write) -> Result<Exit,
     } else {
         Exit::Short
     })
+}
+
+/// Refuses a trace that is no file that can be read twice, and to write a file that is used for something else.
+fn check_uses(wanted: &ReplayArguments, device: &Emulated) -> Result<(), Failure> {
+    let mut uses = Uses::default();
+    for path in trace_files(&wanted.trace) {
+        files::require(&path).map_err(|unreadable| unreadable.failure(&path, "a trace"))?;
+        uses.read(&path, "the trace");
+    }
+    uses.device(device);
+    if let Some(path) = &wanted.json {
+        uses.write(path, "the report (--json)");
+    }
+    uses.check()
+}
+
+/// The files that a trace may consist of: the one named, or the set that blktrace writes.
+fn trace_files(trace: &Path) -> Vec<PathBuf> {
+    if trace.exists() {
+        return vec![trace.to_owned()];
+    }
+    let of_cpu = |cpu: usize| {
+        let mut name = trace.as_os_str().to_owned();
+        name.push(format!(".blktrace.{cpu}"));
+        PathBuf::from(name)
+    };
+    let all = (0..limits::SOURCES_MAX).map(of_cpu);
+    all.filter(|path| path.exists()).collect()
+}
+
+/// Refuses a trace that does not fit a device, before a file of the device is made or emptied for it.
+fn lay_out(wanted: &ReplayArguments, device: &Emulated, survey: &Survey) -> Result<(), Failure> {
+    let (block_bytes, blocks) = device::shape(device)?;
+    let shape = (block_bytes.into(), blocks);
+    match Layout::new(survey, &wanted.maps, shape, wanted.outside()) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(Failure::usage(error)),
+    }
 }
 
 fn report(

@@ -15,6 +15,7 @@ use tracing::warn;
 
 use crate::device;
 use crate::failure::{Exit, Failure};
+use crate::files::{Fresh, Uses};
 use crate::lab::{Lab, MountSection};
 use crate::uri::Placement;
 
@@ -81,22 +82,28 @@ pub(crate) fn serve(
     out: &mut dyn Write,
 ) -> Result<Exit, Failure> {
     let signals = Signals::listen()
-        .context("wanted to listen to SIGINT and SIGTERM")
+        .context("wanted to listen to SIGINT, SIGTERM and SIGHUP")
         .map_err(Failure::environment)?;
+    Uses::of_lab(&service.lab).check()?;
     point::clean(&service.mount.path)?;
     session::check_point(&service.mount.path)?;
-    let (blueprint, remarks) = device::blueprint_of(&service.lab)?;
+    let mut fresh = Fresh::default();
+    let (blueprint, remarks) = device::blueprint_of(&service.lab, &mut fresh)?;
     for remark in remarks {
         warn!("{remark}");
     }
     match service.placement {
         Placement::Inline => {
             let device = device::bring_up_inline(blueprint)?;
-            Session::begin(service, device)?.hold(announce, &signals, out)
+            let session = Session::begin(service, device)?;
+            fresh.keep();
+            session.hold(announce, &signals, out)
         }
         Placement::Thread => {
             let device = device::bring_up_threaded(blueprint)?;
-            Session::begin(service, device)?.hold(announce, &signals, out)
+            let session = Session::begin(service, device)?;
+            fresh.keep();
+            session.hold(announce, &signals, out)
         }
     }
 }

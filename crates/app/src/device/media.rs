@@ -1,18 +1,19 @@
 //! What keeps the blocks of a device, with everything that its options put in front.
 
 use std::fs::File;
-use std::io::{BufWriter, Read as _};
+use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 use media::fault::{FaultyMedia, Script};
-use media::file::FileOptions;
+use media::file::{Direct, FileOptions};
 use media::log::{Format, LoggedMedia, Writer};
 use media::timing::{Profile as TimingProfile, TimedMedia};
 use media::{FileMedia, Media, NullMedia, RamMedia};
 use spec::BlockCount;
 
 use crate::failure::Failure;
+use crate::files::{self, Fresh};
 use crate::limits;
 use crate::uri::{Emulated, Keeps, Profile};
 
@@ -25,35 +26,97 @@ pub(crate) struct Opened {
     pub(crate) remarks: Vec<String>,
 }
 
-/// Opens the media of every namespace of a device. From the host's side: log, faults, timing, blocks; so the log says
+/// Opens the media of every namespace of some devices. From the host's side: log, faults, timing, blocks; so the log says
 /// what the host was told, and a fault may be slow as well.
-pub(crate) fn open_media(device: &Emulated) -> Result<Vec<Opened>, Failure> {
-    let profile = profile(device)?;
-    let script = script(device)?;
-    let mut all = Vec::new();
-    for number in 0..device.namespaces {
-        let mut opened = keeper(device)?;
-        // Namespaces differ in what is left to chance, as drives of one make do.
-        let seed = device.seed.wrapping_add(number.into());
-        if let Some(profile) = &profile {
-            opened.media = Box::new(TimedMedia::new(opened.media, profile, seed));
-        }
-        if let Some(script) = &script {
-            let faulty = FaultyMedia::new(opened.media, script.clone(), seed ^ script.seed())
-                .with_context(|| format!("wanted {device} with its faults"))
-                .map_err(Failure::environment)?;
-            opened.media = Box::new(faulty);
-        }
-        if let Some(path) = &device.log {
-            opened.media = logged(opened.media, &numbered(path, number, device.namespaces))?;
-        }
-        all.push(opened);
+///
+/// What can be wrong without opening anything comes first, what empties a file (a log) last. Files that were made are noted.
+pub(crate) fn open_media(
+    devices: &[&Emulated],
+    fresh: &mut Fresh,
+) -> Result<Vec<Vec<Opened>>, Failure> {
+    let mut plans = Vec::new();
+    for &device in devices {
+        plans.push((device, profile(device)?, script(device)?));
+        namespace_bytes(device)?;
     }
-    Ok(all)
+    let mut all = Vec::new();
+    for (device, profile, script) in &plans {
+        let mut namespaces = Vec::new();
+        for number in 0..device.namespaces {
+            let mut opened = keeper(device, fresh)?;
+            // Namespaces differ in what is left to chance, as drives of one make do.
+            let seed = device.seed.wrapping_add(number.into());
+            if let Some(profile) = profile {
+                opened.media = Box::new(TimedMedia::new(opened.media, profile, seed));
+            }
+            if let Some(script) = script {
+                let faulty = FaultyMedia::new(opened.media, script.clone(), seed ^ script.seed())
+                    .with_context(|| format!("wanted {device} with its faults"))
+                    .map_err(Failure::environment)?;
+                opened.media = Box::new(faulty);
+            }
+            namespaces.push(opened);
+        }
+        all.push(namespaces);
+    }
+    let mut logged = Vec::new();
+    for (&device, namespaces) in devices.iter().zip(all) {
+        let mut logs = logs(device).into_iter();
+        let mut with_log = |opened: Opened| {
+            let media = match logs.next() {
+                Some(path) => log_to(opened.media, &path, fresh)?,
+                None => opened.media,
+            };
+            Ok(Opened { media, ..opened })
+        };
+        let namespaces: Result<Vec<Opened>, Failure> =
+            namespaces.into_iter().map(&mut with_log).collect();
+        logged.push(namespaces?);
+    }
+    Ok(logged)
+}
+
+/// Bytes of one namespace of a device. Nothing is made, opened for writing or changed for that.
+pub(crate) fn namespace_bytes(device: &Emulated) -> Result<u64, Failure> {
+    match &device.keeps {
+        Keeps::Ram { bytes, .. } | Keeps::Null(bytes) => Ok(*bytes),
+        Keeps::File { path, .. } => file_options(device)
+            .look(path)
+            .with_context(|| format!("wanted {device}"))
+            .map_err(Failure::environment),
+    }
+}
+
+/// The logs that a device writes, one for each namespace. Of several, each has the name, a dot, the number of its namespace.
+pub(crate) fn logs(device: &Emulated) -> Vec<PathBuf> {
+    let Some(path) = &device.log else {
+        return Vec::new();
+    };
+    if device.namespaces == 1 {
+        return vec![path.clone()];
+    }
+    let numbered = |number| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(format!(".{number}"));
+        PathBuf::from(name)
+    };
+    (1..=device.namespaces).map(numbered).collect()
+}
+
+fn file_options(device: &Emulated) -> FileOptions {
+    let (size, direct) = match &device.keeps {
+        Keeps::File { size, direct, .. } => (*size, *direct),
+        Keeps::Ram { .. } | Keeps::Null(_) => (None, Direct::Auto),
+    };
+    FileOptions {
+        block_size: device.block_size,
+        size,
+        direct,
+    }
 }
 
 /// The medium that keeps the blocks of one namespace.
-fn keeper(device: &Emulated) -> Result<Opened, Failure> {
+fn keeper(device: &Emulated, fresh: &mut Fresh) -> Result<Opened, Failure> {
     let blocks = |bytes: u64| BlockCount::new(bytes / device.block_size.bytes());
     let mut remarks = Vec::new();
     let media: Box<dyn Media> = match &device.keeps {
@@ -63,15 +126,13 @@ fn keeper(device: &Emulated) -> Result<Opened, Failure> {
                 .with_context(|| format!("wanted {device}"))
                 .map_err(Failure::environment)?,
         ),
-        Keeps::File { path, size, direct } => {
-            let options = FileOptions {
-                block_size: device.block_size,
-                size: *size,
-                direct: *direct,
-            };
-            let file = FileMedia::open(path, options)
+        Keeps::File { path, .. } => {
+            let file = FileMedia::open(path, file_options(device))
                 .with_context(|| format!("wanted {device}"))
                 .map_err(Failure::environment)?;
+            if file.was_made() {
+                fresh.add(path);
+            }
             if !file.is_direct() {
                 remarks.push(format!(
                     "{} goes through the page cache: its figures are the cache's, not the disk's",
@@ -118,32 +179,16 @@ fn script(device: &Emulated) -> Result<Option<Script>, Failure> {
 
 /// The text of a file of bounded length.
 fn text(path: &Path, what: &str) -> Result<String, Failure> {
-    let read = || -> std::io::Result<String> {
-        let mut text = String::new();
-        let mut file = File::open(path)?.take(limits::LAB_FILE_BYTES_MAX + 1);
-        file.read_to_string(&mut text)?;
-        if text.len() as u64 > limits::LAB_FILE_BYTES_MAX {
-            let most = limits::LAB_FILE_BYTES_MAX;
-            return Err(std::io::Error::other(format!("more than {most} bytes")));
-        }
-        Ok(text)
-    };
-    read()
-        .map_err(|error| anyhow!("{}: wanted {what}, found: {error}", path.display()))
-        .map_err(Failure::Environment)
+    files::text(path, limits::LAB_FILE_BYTES_MAX)
+        .map_err(|unreadable| unreadable.failure(path, what))
 }
 
-/// Several namespaces write to several files: the name, a dot, the number of the namespace.
-fn numbered(path: &Path, number: u32, namespaces: u32) -> PathBuf {
-    if namespaces == 1 {
-        return path.to_owned();
-    }
-    let mut name = path.as_os_str().to_owned();
-    name.push(format!(".{}", number + 1));
-    PathBuf::from(name)
-}
-
-fn logged(inner: Box<dyn Media>, path: &Path) -> Result<Box<dyn Media>, Failure> {
+/// Puts a log in front of a medium: a new file, or one that is emptied for it.
+fn log_to(
+    inner: Box<dyn Media>,
+    path: &Path,
+    fresh: &mut Fresh,
+) -> Result<Box<dyn Media>, Failure> {
     let unwritable = |error: std::io::Error| {
         Failure::environment(anyhow!(
             "{}: wanted to write a log of requests, found: {error}",
@@ -157,8 +202,18 @@ fn logged(inner: Box<dyn Media>, path: &Path) -> Result<Box<dyn Media>, Failure>
         Some("json" | "jsonl") => Format::Json,
         _ => Format::Text,
     };
-    let file = BufWriter::new(File::create(path).map_err(unwritable)?);
-    let mut writer = Writer::new(file, format, inner.block_size()).map_err(unwritable)?;
+    let file = match File::create_new(path) {
+        Ok(file) => {
+            fresh.add(path);
+            file
+        }
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            File::create(path).map_err(unwritable)?
+        }
+        Err(error) => return Err(unwritable(error)),
+    };
+    let mut writer =
+        Writer::new(BufWriter::new(file), format, inner.block_size()).map_err(unwritable)?;
     let mut broken = false;
     let name = path.to_owned();
     let sink = move |record: &media::log::Record| {

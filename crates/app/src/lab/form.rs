@@ -11,7 +11,9 @@ use serde::Deserialize;
 use serde_json::Value;
 use toml::Spanned;
 
-use super::{ControllerSection, Lab, LabError, MountSection, VERSION, check_threads};
+use super::error::Wrongs;
+use super::{ControllerSection, Lab, LabError, MountSection, TelemetrySection, VERSION};
+use crate::limits::MOUNT_THREADS_MAX;
 use crate::uri::{Emulated, Profile, Uri};
 
 /// What `dataplane-emu serve` serves.
@@ -21,7 +23,7 @@ use crate::uri::{Emulated, Profile, Uri};
 struct File {
     /// The version of this format: 1.
     #[schemars(with = "u32", range(min = 1, max = 1))]
-    version: Spanned<u32>,
+    version: Spanned<i64>,
     /// How the controller presents itself. What is left out keeps its default.
     #[serde(default)]
     controller: ControllerTable,
@@ -35,7 +37,7 @@ struct File {
     mount: Vec<Spanned<MountTable>>,
     /// What other programs may read while the drive is served (docs/telemetry.md).
     #[serde(default)]
-    telemetry: TelemetrySection,
+    telemetry: TelemetryTable,
 }
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -49,10 +51,10 @@ struct ControllerTable {
     model: Option<Spanned<String>>,
     /// I/O queue pairs offered.
     #[schemars(with = "Option<u16>", range(min = 1, max = QUEUE_PAIRS_MAX))]
-    queue_pairs: Option<Spanned<u16>>,
+    queue_pairs: Option<Spanned<i64>>,
     /// The largest transfer as a power of two of 4 KiB pages.
     #[schemars(with = "Option<u8>", range(min = 1, max = TRANSFER_PAGES_SHIFT_MAX))]
-    transfer_pages_shift: Option<Spanned<u8>>,
+    transfer_pages_shift: Option<Spanned<i64>>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -63,30 +65,34 @@ struct NamespaceTable {
     device: Spanned<String>,
     /// The namespace identifier; the next one when left out.
     #[schemars(with = "Option<u32>", range(min = 1, max = NAMESPACES_MAX))]
-    id: Option<Spanned<u32>>,
+    id: Option<Spanned<i64>>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct MountTable {
     /// An empty directory. A relative one counts from the directory of the lab file.
-    path: PathBuf,
+    #[schemars(with = "PathBuf")]
+    path: Spanned<PathBuf>,
     /// Whether users other than the server's may use it.
     #[serde(default)]
     allow_other: bool,
     /// Threads that take requests; two when left out.
-    #[schemars(with = "Option<u8>", range(min = 1, max = crate::limits::MOUNT_THREADS_MAX))]
-    threads: Option<Spanned<usize>>,
+    #[schemars(with = "Option<u8>", range(min = 1, max = MOUNT_THREADS_MAX))]
+    threads: Option<Spanned<i64>>,
 }
 
 /// What other programs may read while the drive is served (docs/telemetry.md).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct TelemetrySection {
+#[schemars(rename = "TelemetrySection")]
+struct TelemetryTable {
     /// The file of version 1, 64 bytes; /tmp/dataplane_telemetry.bin when left out. "none": no file.
-    pub v1: Option<PathBuf>,
+    #[schemars(with = "Option<PathBuf>")]
+    v1: Option<Spanned<PathBuf>>,
     /// The file of version 2, a page with a sequence lock; /dev/shm/dataplane_telemetry when left out. "none": no file.
-    pub v2: Option<PathBuf>,
+    #[schemars(with = "Option<PathBuf>")]
+    v2: Option<Spanned<PathBuf>>,
 }
 
 /// The JSON schema of the format.
@@ -116,173 +122,180 @@ impl Lab {
     /// Reads the text of a lab file. Nothing is opened, and paths stay as they are written.
     ///
     /// # Errors
-    /// What is wrong with it, with the line, the key and what is allowed.
+    /// Everything that is wrong with it, with the line, the key and what is allowed.
     pub fn parse(text: &str) -> Result<Self, LabError> {
-        let file: File = toml::from_str(text).map_err(|error| LabError::of_toml(&error))?;
-        if *file.version.get_ref() != VERSION {
-            return Err(LabError::at(
-                text,
-                file.version.span(),
-                "version",
-                format!("it is {}", file.version.get_ref()),
-                format!("{VERSION}, the version of the format that this program reads"),
-            ));
+        match Self::parse_all(text) {
+            (lab, None) => Ok(lab),
+            (_, Some(error)) => Err(error),
         }
-        let mut lab = Self {
-            controller: file.controller.section(text)?,
-            mount: mount(text, file.mount)?,
-            telemetry: file.telemetry,
-            ..Self::empty()
+    }
+
+    /// As [`parse`](Self::parse), with what is right in a text of which some is wrong.
+    pub(super) fn parse_all(text: &str) -> (Self, Option<LabError>) {
+        let mut lab = Self::empty();
+        let mut wrongs = Wrongs::of(text);
+        match toml::from_str::<File>(text) {
+            Err(error) => wrongs.syntax(&error),
+            Ok(file) if *file.version.get_ref() != i64::from(VERSION) => {
+                let problem = format!("it is {}", file.version.get_ref());
+                let allowed =
+                    format!("{VERSION}, the version of the format that this program reads");
+                wrongs.at(&file.version.span(), "version", &problem, &allowed);
+            }
+            Ok(file) => file.fill(&mut lab, &mut wrongs),
+        }
+        (lab, wrongs.error())
+    }
+}
+
+impl File {
+    fn fill(self, lab: &mut Lab, wrongs: &mut Wrongs<'_>) {
+        lab.controller = self.controller.section(wrongs);
+        lab.mount = mount(self.mount, lab, wrongs);
+        lab.lines.telemetry = [&self.telemetry.v1, &self.telemetry.v2]
+            .map(|page| page.as_ref().map(|page| wrongs.line(&page.span())));
+        lab.telemetry = TelemetrySection {
+            v1: self.telemetry.v1.map(Spanned::into_inner),
+            v2: self.telemetry.v2.map(Spanned::into_inner),
         };
-        for section in file.namespace {
-            section.add_to(&mut lab, text)?;
+        if self.namespace.is_empty() {
+            let allowed = "at least one [[namespace]] with a device";
+            wrongs.whole("namespace", "there is none", allowed);
         }
-        if lab.namespaces.is_empty() {
-            return Err(LabError::whole(
-                "namespace",
-                "there is none".into(),
-                "at least one [[namespace]] with a device".into(),
-            ));
+        for section in self.namespace {
+            section.add_to(lab, wrongs);
         }
-        Ok(lab)
     }
 }
 
 impl ControllerTable {
-    fn section(self, text: &str) -> Result<ControllerSection, LabError> {
-        let words = |key, value: Option<Spanned<String>>, bytes_max: usize| {
-            let Some(value) = value else {
-                return Ok(None);
-            };
-            let printable = value
-                .get_ref()
-                .bytes()
-                .all(|byte| (0x20..0x7f).contains(&byte));
-            if value.get_ref().len() > bytes_max || !printable {
-                let problem = format!("it is {:?}", value.get_ref());
-                let allowed = format!("at most {bytes_max} printable ASCII characters");
-                return Err(LabError::at(text, value.span(), key, problem, allowed));
-            }
-            Ok(Some(value.into_inner()))
-        };
-        Ok(ControllerSection {
-            serial: words("controller.serial", self.serial, 20)?,
-            model: words("controller.model", self.model, 40)?,
+    fn section(self, wrongs: &mut Wrongs<'_>) -> ControllerSection {
+        ControllerSection {
+            serial: words("controller.serial", self.serial, 20, wrongs),
+            model: words("controller.model", self.model, 40, wrongs),
             queue_pairs: number(
-                text,
                 "controller.queue_pairs",
                 self.queue_pairs,
                 QUEUE_PAIRS_MAX,
-            )?,
+                wrongs,
+            ),
             transfer_pages_shift: number(
-                text,
                 "controller.transfer_pages_shift",
                 self.transfer_pages_shift,
                 TRANSFER_PAGES_SHIFT_MAX,
-            )?,
-        })
+                wrongs,
+            ),
+        }
     }
+}
+
+/// A text of printable ASCII characters, if there is one.
+fn words(
+    key: &str,
+    value: Option<Spanned<String>>,
+    bytes_max: usize,
+    wrongs: &mut Wrongs<'_>,
+) -> Option<String> {
+    let value = value?;
+    let text = value.get_ref();
+    let printable = text.bytes().all(|byte| (0x20..0x7f).contains(&byte));
+    if text.len() > bytes_max || !printable {
+        let allowed = format!("at most {bytes_max} printable ASCII characters");
+        wrongs.at(&value.span(), key, &format!("it is {text:?}"), &allowed);
+        return None;
+    }
+    Some(value.into_inner())
 }
 
 /// A number from 1 to `most`, if there is one.
-fn number<N>(
-    text: &str,
-    key: &'static str,
-    value: Option<Spanned<N>>,
-    most: N,
-) -> Result<Option<N>, LabError>
+fn number<N>(key: &str, value: Option<Spanned<i64>>, most: N, wrongs: &mut Wrongs<'_>) -> Option<N>
 where
-    N: Copy + PartialOrd + From<u8> + core::fmt::Display,
+    N: Copy + PartialOrd + From<u8> + TryFrom<i64> + core::fmt::Display,
 {
-    let Some(value) = value else {
-        return Ok(None);
-    };
+    let value = value?;
     let found = *value.get_ref();
-    if !(N::from(1)..=most).contains(&found) {
-        let problem = format!("it is {found}");
+    let number = N::try_from(found).ok();
+    let number = number.filter(|number| (N::from(1)..=most).contains(number));
+    if number.is_none() {
         let allowed = format!("1 to {most}");
-        return Err(LabError::at(text, value.span(), key, problem, allowed));
+        wrongs.at(&value.span(), key, &format!("it is {found}"), &allowed);
     }
-    Ok(Some(found))
+    number
 }
 
 /// The one mount, if there is one.
-fn mount(text: &str, mounts: Vec<Spanned<MountTable>>) -> Result<Option<MountSection>, LabError> {
+fn mount(
+    mounts: Vec<Spanned<MountTable>>,
+    lab: &mut Lab,
+    wrongs: &mut Wrongs<'_>,
+) -> Option<MountSection> {
     if let Some(second) = mounts.get(1) {
-        return Err(LabError::at(
-            text,
-            second.span(),
-            "mount",
-            format!("there are {}", mounts.len()),
-            "one [[mount]]: a queue pair has one owner".into(),
-        ));
+        let problem = format!("there are {}", mounts.len());
+        let allowed = "one [[mount]]: a queue pair has one owner";
+        wrongs.at(&second.span(), "mount", &problem, allowed);
     }
-    let Some(mount) = mounts.into_iter().next() else {
-        return Ok(None);
-    };
-    let table = mount.into_inner();
-    if let Some(threads) = &table.threads {
-        check_threads(*threads.get_ref()).map_err(|allowed| {
-            let problem = format!("it is {}", threads.get_ref());
-            LabError::at(text, threads.span(), "mount.threads", problem, allowed)
-        })?;
-    }
-    Ok(Some(MountSection {
-        path: table.path,
+    let table = mounts.into_iter().next()?.into_inner();
+    lab.lines.mount = Some(wrongs.line(&table.path.span()));
+    let threads: Option<u32> = number(
+        "mount.threads",
+        table.threads,
+        MOUNT_THREADS_MAX as u32,
+        wrongs,
+    );
+    Some(MountSection {
+        path: table.path.into_inner(),
         allow_other: table.allow_other,
-        threads: table.threads.map(Spanned::into_inner),
-    }))
+        threads: threads.map(|threads| threads as usize),
+    })
 }
 
 impl NamespaceTable {
-    fn add_to(self, lab: &mut Lab, text: &str) -> Result<(), LabError> {
-        let device = self.device(text)?;
-        let id = self.id.as_ref().map(|id| *id.get_ref());
-        lab.add(device, id).map_err(|problem| {
+    fn add_to(self, lab: &mut Lab, wrongs: &mut Wrongs<'_>) {
+        let span = self.device.span();
+        let device = match self.device() {
+            Ok(device) => Some(device),
+            Err((problem, allowed)) => {
+                wrongs.at(&span, "namespace.device", &problem, &allowed);
+                None
+            }
+        };
+        let id = number("namespace.id", self.id.clone(), NAMESPACES_MAX, wrongs);
+        let (Some(device), true) = (device, id.is_some() || self.id.is_none()) else {
+            return;
+        };
+        let line = Some(wrongs.line(&span));
+        if let Err(problem) = lab.add_from(device, id, line) {
             let (span, key) = match &self.id {
                 Some(id) => (id.span(), "namespace.id"),
-                None => (self.device.span(), "namespace.device"),
+                None => (span, "namespace.device"),
             };
             let allowed = format!(
                 "identifiers 1 to {NAMESPACES_MAX}, each once, and files of one namespace each"
             );
-            LabError::at(text, span, key, problem, allowed)
-        })
+            wrongs.at(&span, key, &problem, &allowed);
+        }
     }
 
-    fn device(&self, text: &str) -> Result<Emulated, LabError> {
-        let refuse = |problem: String, allowed: String| {
-            LabError::at(
-                text,
-                self.device.span(),
-                "namespace.device",
-                problem,
-                allowed,
-            )
-        };
+    /// The device, or what is wrong with it and what is allowed.
+    fn device(&self) -> Result<Emulated, (String, String)> {
         let allowed =
             "a device emulated in this process: ram:SIZE, null:SIZE, file:PATH, with options";
         let device = match Uri::parse(self.device.get_ref()) {
             Ok(Uri::Emulated(device)) => device,
             Ok(other) => {
-                return Err(refuse(
-                    format!("{other} is a device elsewhere"),
-                    allowed.into(),
-                ));
+                return Err((format!("{other} is a device elsewhere"), allowed.into()));
             }
-            Err(error) => return Err(refuse(error.to_string(), allowed.into())),
+            Err(error) => return Err((error.to_string(), allowed.into())),
         };
         if let Profile::Named(name) = &device.profile
             && TimingProfile::named(name).is_none()
         {
             let names: Vec<&str> = TimingProfile::names().collect();
-            return Err(refuse(
-                format!("there is no profile {name:?}"),
-                format!(
-                    "{}, or a path that holds '/' or ends in .toml",
-                    names.join(", ")
-                ),
-            ));
+            let allowed = format!(
+                "{}, or a path that holds '/' or ends in .toml",
+                names.join(", ")
+            );
+            return Err((format!("there is no profile {name:?}"), allowed));
         }
         Ok(device)
     }

@@ -1,20 +1,33 @@
 //! A lab file from the file system.
 
-use std::fs::File;
-use std::io::Read as _;
 use std::path::Path;
 
 use super::{Lab, LabError};
+use crate::files;
 use crate::limits;
 
 impl Lab {
     /// Reads a lab file. Relative paths in it count from its directory.
     ///
     /// # Errors
-    /// What is wrong with it, with the file, the line, the key and what is allowed.
+    /// Everything that is wrong with it, with the file, the line, the key and what is allowed.
     pub fn load(path: &Path) -> Result<Self, LabError> {
-        let text = read(path)?;
-        let mut lab = Self::parse(&text).map_err(|error| error.in_file(path))?;
+        match Self::load_all(path) {
+            (lab, None) => Ok(lab),
+            (_, Some(error)) => Err(error),
+        }
+    }
+
+    /// As [`load`](Self::load), with what is right in a file of which some is wrong.
+    pub(crate) fn load_all(path: &Path) -> (Self, Option<LabError>) {
+        let text = match files::text(path, limits::LAB_FILE_BYTES_MAX) {
+            Ok(text) => text,
+            Err(unreadable) => {
+                let reason = unreadable.sentence("a lab file");
+                return (Self::empty(), Some(LabError::unreadable(path, reason)));
+            }
+        };
+        let (mut lab, error) = Self::parse_all(&text);
         let home = path.parent().unwrap_or(Path::new(""));
         if let Some(mount) = &mut lab.mount {
             mount.path = home.join(&mount.path);
@@ -28,21 +41,7 @@ impl Lab {
                 *page = home.join(&*page);
             }
         }
-        Ok(lab)
+        lab.file = Some(path.to_owned());
+        (lab, error.map(|error| error.in_file(path)))
     }
-}
-
-/// The text of a lab file.
-fn read(path: &Path) -> Result<String, LabError> {
-    let unreadable = |reason: String| LabError::unreadable(path, reason);
-    let mut text = String::new();
-    let file = File::open(path).map_err(|error| unreadable(error.to_string()))?;
-    let mut file = file.take(limits::LAB_FILE_BYTES_MAX + 1);
-    file.read_to_string(&mut text)
-        .map_err(|error| unreadable(error.to_string()))?;
-    if text.len() as u64 > limits::LAB_FILE_BYTES_MAX {
-        let most = limits::LAB_FILE_BYTES_MAX;
-        return Err(unreadable(format!("it is longer than {most} bytes")));
-    }
-    Ok(text)
 }

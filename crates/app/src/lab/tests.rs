@@ -32,7 +32,7 @@ const WRONG: [(&str, &[&str]); 20] = [
         "version = 2\n[[namespace]]\ndevice = \"ram:1G\"",
         &["line 1", "version", "it is 2", "1"],
     ),
-    ("version = \"1\"", &["line 1", "string", "u32"]),
+    ("version = \"1\"", &["line 1", "string", "version"]),
     (
         "version = 1\n[[namespace]]\n\ndevice = \"rom:1G\"",
         &["line 4", "namespace.device", "ram"],
@@ -104,6 +104,74 @@ fn a_mistake_is_named_with_line_key_and_what_is_allowed() {
         for word in wanted {
             assert!(found.contains(word), "{word:?} is missing in: {found}");
         }
+    }
+}
+
+#[test]
+fn all_mistakes_of_a_lab_are_named_in_the_order_of_their_lines() {
+    let text = "version = 1
+[[namespace]]
+device = \"rom:1G\"
+[[namespace]]
+device = \"ram:1M\"
+id = 0
+[[namespace]]
+device = \"ram:1M\"
+id = 5000
+[[namespace]]
+device = \"ram:1M?lba=7\"
+id = -1
+[[mount]]
+path = \"m\"
+threads = 99
+[controller]
+queue_pairs = 0
+transfer_pages_shift = 77
+serial = \"a serial number that is much too long\"
+";
+    let found = refusal(text);
+    let wanted = [
+        "line 3: namespace.device",
+        "line 6: namespace.id: it is 0; allowed: 1 to 1024",
+        "line 9: namespace.id: it is 5000; allowed: 1 to 1024",
+        "line 11: namespace.device",
+        "line 12: namespace.id: it is -1",
+        "line 15: mount.threads: it is 99; allowed: 1 to 16",
+        "line 17: controller.queue_pairs: it is 0; allowed: 1 to 128",
+        "line 18: controller.transfer_pages_shift: it is 77; allowed: 1 to 9",
+        "line 19: controller.serial",
+    ];
+    let lines: Vec<&str> = found.lines().collect();
+    assert_eq!(lines.len(), wanted.len(), "{found}");
+    for (line, wanted) in lines.iter().zip(wanted) {
+        assert!(line.contains(wanted), "no {wanted:?} in {line:?}");
+    }
+    assert!(lines.iter().skip(1).all(|line| line.starts_with("error: ")));
+}
+
+#[test]
+fn a_long_line_is_shortened_and_what_is_allowed_is_kept() {
+    let long = "x".repeat(20_000);
+    for text in [
+        format!("version = 1\n[[namespace]]\ndevise = \"{long}\""),
+        format!("version = 1\n[[namespace]]\ndevice = \"ram:{long}\""),
+        format!(
+            "version = 1\n[[namespace]]\ndevice = \"ram:{}\"",
+            &long[..9000]
+        ),
+        format!(
+            "version = 1\n[controller]\nserial = \"{long}\"\n[[namespace]]\ndevice = \"ram:1M\""
+        ),
+    ] {
+        let found = refusal(&text);
+        assert!(found.len() < 1000, "{} bytes", found.len());
+        assert!(found.contains("line 3"), "{found}");
+        assert!(
+            ["allowed", "expected"]
+                .iter()
+                .any(|word| found.contains(word)),
+            "{found}"
+        );
     }
 }
 

@@ -14,6 +14,9 @@ pub(super) const V2_BYTES: usize = 4096;
 /// Bytes of version 2 that say something.
 pub(super) const V2_USED: usize = 256;
 
+/// What version 2 is known by.
+pub(super) const V2_MAGIC: [u8; 8] = *b"DPE-TELE";
+
 /// Ticks per second of the clock of latencies. It counts nanoseconds.
 const CLOCK_HZ: u64 = 1_000_000_000;
 
@@ -100,7 +103,7 @@ pub(super) fn v2(update: &Update) -> [u8; V2_BYTES] {
         State::Running => 1,
         State::Ended => 2,
     };
-    put(&mut page, 32, b"DPE-TELE");
+    put(&mut page, 32, &V2_MAGIC);
     let short = [
         (40, 2),
         (44, V2_USED as u32),

@@ -176,7 +176,10 @@ fn the_sequence_goes_on_from_what_was_found_even_if_its_writer_was_killed() {
         (u64::MAX, 1),
         (u64::MAX - 1, u64::MAX),
     ] {
-        fs::write(&path, found.to_le_bytes()).expect("a short file");
+        let mut short = [0; 40];
+        short[..8].copy_from_slice(&found.to_le_bytes());
+        short[32..].copy_from_slice(b"DPE-TELE");
+        fs::write(&path, short).expect("a short file");
         let mut target = Target::open(&path, V2_BYTES).expect("a file");
         assert_eq!(fs::metadata(&path).expect("there").len(), V2_BYTES as u64);
         target.write_in_sequence(&[1; V2_BYTES]).expect("written");
@@ -184,6 +187,8 @@ fn the_sequence_goes_on_from_what_was_found_even_if_its_writer_was_killed() {
         assert_eq!(u64_at(&page, 0), odd.wrapping_add(1), "after {found}");
         assert!(page[8..].iter().all(|&byte| byte == 1));
     }
+    fs::write(&path, [0; V2_BYTES]).expect("made, and never written");
+    assert!(Target::open(&path, V2_BYTES).is_ok());
 }
 
 #[test]
@@ -193,7 +198,10 @@ fn a_whole_life_is_written_to_both_files_and_a_longer_file_is_not_cut() {
         v1: Some(folder.join("v1")),
         v2: Some(folder.join("v2")),
     };
-    fs::write(folder.join("v1"), [7; 100]).expect("an old file");
+    fs::write(folder.join("v1"), [7; 64]).expect("an old file");
+    let mut later = vec![0; 5000];
+    later[32..40].copy_from_slice(b"DPE-TELE");
+    fs::write(folder.join("v2"), &later).expect("a later version's file");
     let mut telemetry = Telemetry::start(&wanted);
     let file = File::open(folder.join("v2")).expect("made");
     let first = read_page(&file).expect("a page");
@@ -212,7 +220,8 @@ fn a_whole_life_is_written_to_both_files_and_a_longer_file_is_not_cut() {
         (2, 0, 2)
     );
     let v1 = fs::read(folder.join("v1")).expect("there");
-    assert_eq!(v1.len(), 100, "a reader may have it mapped");
+    let length = fs::metadata(folder.join("v2")).expect("there").len();
+    assert_eq!(length, 5000, "a reader may have it mapped");
     let number = u64::from_le_bytes([7; 8]);
     assert_eq!((u64_at(&v1, 0), u64_at(&v1, 8), v1[40]), (number + 3, 1, 0));
 }
@@ -250,6 +259,30 @@ fn what_is_not_ours_is_left_alone() {
     } else {
         println!("not run: a file of another user's, since only root can make one");
     }
+}
+
+#[test]
+fn a_file_that_holds_something_else_is_left_as_it_is() {
+    let path = folder("content").join("notes.txt");
+    for (bytes, lengths) in [
+        (V1_BYTES, [1, 63, 65, 4096]),
+        (V2_BYTES, [1, 64, 4096, 5000]),
+    ] {
+        for length in lengths {
+            let notes = vec![b'n'; length];
+            fs::write(&path, &notes).expect("a file");
+            let said = super::file::look(&path, bytes).expect_err("it is no telemetry");
+            let refused = Target::open(&path, bytes).expect_err("it is no telemetry");
+            for error in [said, refused] {
+                let words = format!("found {length} bytes of something else");
+                assert!(error.to_string().contains(&words), "{error}");
+            }
+            assert_eq!(fs::read(&path).expect("there"), notes);
+        }
+    }
+    fs::write(&path, b"").expect("a file");
+    assert!(Target::open(&path, V2_BYTES).is_ok());
+    assert!(Target::open(&path, V1_BYTES).is_err(), "that is version 2");
 }
 
 #[test]

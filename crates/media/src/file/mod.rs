@@ -35,6 +35,7 @@ mod trouble;
     reason = "hands addresses to the kernel, which uses them after the call"
 )]
 mod uring;
+mod watch;
 
 use core::fmt;
 use core::time::Duration;
@@ -55,6 +56,7 @@ use limits::{JOBS_MAX, JOBS_SHARED_MAX};
 use slots::{CLASS_COUNT, SEATS, Side, Slots};
 use steps::{Abilities, Syncing};
 use trouble::{Cause, Troubles};
+use watch::Watch;
 
 use crate::{BlockSize, Landing, Media, MediaCounts, Operation, Progress, Request, Token};
 use jobs::Way;
@@ -88,6 +90,10 @@ pub struct FileMedia<D = Uring> {
     troubles: Troubles,
     counts: MediaCounts,
     waits: u64,
+    /// Whether the file was made when it was opened.
+    made: bool,
+    /// Says at the end whether the file is still what it was.
+    watch: Option<Watch>,
     /// Waits for what is under way when it is dropped, and keeps the memory for that long.
     disk: D,
 }
@@ -119,6 +125,8 @@ impl<D: Disk> FileMedia<D> {
             troubles: Troubles::new(geometry.path.clone()),
             counts: MediaCounts::default(),
             waits: 0,
+            made: false,
+            watch: None,
             geometry,
             disk,
         }

@@ -10,6 +10,7 @@ use rustix::fs::OFlags;
 use spec::BlockCount;
 
 use super::slots::{SMALL_BYTES, Slots};
+use super::watch::Watch;
 use super::{FileMedia, Geometry, Uring, direct, lock};
 use crate::BlockSize;
 
@@ -46,6 +47,59 @@ impl FileOptions {
             size: None,
             direct: Direct::Auto,
         }
+    }
+}
+
+impl FileOptions {
+    /// Bytes that a file would have once it is open. Nothing is made or changed for that, nor is it known whether somebody else
+    /// uses the file.
+    ///
+    /// # Errors
+    /// As those of [`FileMedia::open`], as far as they can be known by looking.
+    pub fn look(&self, path: &Path) -> Result<u64, FileError> {
+        let system = |doing| {
+            move |found| FileError::System {
+                path: path.to_owned(),
+                doing,
+                found,
+            }
+        };
+        let bytes = match (std::fs::metadata(path), self.size) {
+            (Err(error), Some(wanted)) if error.kind() == io::ErrorKind::NotFound => wanted,
+            (Err(error), _) => return Err(system("open it for reading and writing")(error)),
+            (Ok(found), wanted) => {
+                let length = if check_kind(path, &found)?.is_block_device() {
+                    // A block device's length is where its end is.
+                    let end = File::open(path).and_then(|mut file| file.seek(SeekFrom::End(0)));
+                    end.map_err(system("find its size"))?
+                } else {
+                    found.len()
+                };
+                wanted.filter(|_| length == 0).unwrap_or(length)
+            }
+        };
+        self.check_size(path, bytes)?;
+        Ok(bytes)
+    }
+
+    /// Refuses a size that is not the one asked for, or no whole number of blocks.
+    fn check_size(&self, path: &Path, found: u64) -> Result<(), FileError> {
+        let block_bytes = self.block_size.bytes();
+        if let Some(wanted) = self.size.filter(|&wanted| wanted != found) {
+            return Err(FileError::OtherSize {
+                path: path.to_owned(),
+                wanted,
+                found,
+            });
+        }
+        if found > 0 && found.is_multiple_of(block_bytes) && i64::try_from(found).is_ok() {
+            return Ok(());
+        }
+        Err(FileError::Size {
+            path: path.to_owned(),
+            found,
+            block_bytes,
+        })
     }
 }
 
@@ -158,6 +212,9 @@ fn hint_text(doing: &str, found: &io::Error) -> &'static str {
 
 fn holder_text(holder: Option<u32>) -> String {
     match holder {
+        Some(process) if process == std::process::id() => {
+            format!("process {process}, this very one, which has it open already")
+        }
         Some(process) => format!("process {process}"),
         None => "another process, or mounted".to_owned(),
     }
@@ -167,11 +224,27 @@ impl FileMedia<Uring> {
     /// Opens a file or block device, for this medium alone.
     ///
     /// # Errors
-    /// [`FileError`], which says what to do. The file is as it was, but that one of no length may have got the size asked for.
+    /// [`FileError`], which says what to do. The file is as it was, but that one of no length may have got the size asked for;
+    /// one that was not there is not there then.
     pub fn open(path: impl AsRef<Path>, options: FileOptions) -> Result<Self, FileError> {
         let path = path.as_ref();
+        let mut made = false;
+        let opened = Self::open_or_make(path, options, &mut made);
+        match &opened {
+            // Who holds it was quicker than we with a file of no length, and has it now.
+            Err(FileError::InUse { .. }) | Ok(_) => {}
+            Err(_) if made => {
+                let _ = std::fs::remove_file(path); // somebody may have been faster
+            }
+            Err(_) => {}
+        }
+        opened
+    }
+
+    /// Opens the file, and says as soon as it is known whether it was made for that.
+    fn open_or_make(path: &Path, options: FileOptions, made: &mut bool) -> Result<Self, FileError> {
         let block_bytes = options.block_size.bytes();
-        let (file, bytes) = open_sized(path, &options)?;
+        let (file, bytes) = open_sized(path, &options, made)?;
         let direct = match options.direct {
             Direct::Never => false,
             Direct::Auto | Direct::Always => {
@@ -198,6 +271,7 @@ impl FileMedia<Uring> {
             path: path.to_owned(),
             found,
         })?;
+        let watch = Watch::new(&file, path, bytes);
         let uring =
             Uring::new(file, slots.memory(), SMALL_BYTES).map_err(|found| FileError::IoUring {
                 path: path.to_owned(),
@@ -209,7 +283,15 @@ impl FileMedia<Uring> {
             durable_writes: direct,
             path: path.to_owned(),
         };
-        Ok(Self::with(geometry, slots, uring))
+        let mut media = Self::with(geometry, slots, uring);
+        media.watch = watch;
+        media.made = *made;
+        Ok(media)
+    }
+
+    /// Whether the file was not there and has been made.
+    pub fn was_made(&self) -> bool {
+        self.made
     }
 
     /// Whether I/O goes past the page cache.
@@ -219,19 +301,15 @@ impl FileMedia<Uring> {
 }
 
 /// Opens and locks the file and finds its size, having given it one if that is asked for.
-fn open_sized(path: &Path, options: &FileOptions) -> Result<(File, u64), FileError> {
-    let block_bytes = options.block_size.bytes();
-    let whole =
-        |bytes: u64| bytes > 0 && bytes.is_multiple_of(block_bytes) && i64::try_from(bytes).is_ok();
-    let size = |found| FileError::Size {
-        path: path.to_owned(),
-        found,
-        block_bytes,
-    };
-    if let Some(wanted) = options.size.filter(|&wanted| !whole(wanted)) {
-        return Err(size(wanted));
+fn open_sized(
+    path: &Path,
+    options: &FileOptions,
+    made: &mut bool,
+) -> Result<(File, u64), FileError> {
+    if let Some(wanted) = options.size {
+        options.check_size(path, wanted)?;
     }
-    let file = open_locked(path, options.size.is_some())?;
+    let file = open_locked(path, options.size.is_some(), made)?;
     let system = |doing| {
         move |found| FileError::System {
             path: path.to_owned(),
@@ -243,23 +321,12 @@ fn open_sized(path: &Path, options: &FileOptions) -> Result<(File, u64), FileErr
     let mut found = (&file)
         .seek(SeekFrom::End(0))
         .map_err(system("find its size"))?;
-    if let Some(wanted) = options.size {
-        if found == 0 {
-            file.set_len(wanted).map_err(system("give it its size"))?;
-            make_lasting(path, &file).map_err(system("make it last"))?;
-            found = wanted;
-        }
-        if found != wanted {
-            return Err(FileError::OtherSize {
-                path: path.to_owned(),
-                wanted,
-                found,
-            });
-        }
+    if let Some(wanted) = options.size.filter(|_| found == 0) {
+        file.set_len(wanted).map_err(system("give it its size"))?;
+        make_lasting(path, &file).map_err(system("make it last"))?;
+        found = wanted;
     }
-    if !whole(found) {
-        return Err(size(found));
-    }
+    options.check_size(path, found)?;
     Ok((file, found))
 }
 
@@ -274,7 +341,7 @@ fn make_lasting(path: &Path, file: &File) -> io::Result<()> {
 }
 
 /// Opens the file so that nobody else does.
-fn open_locked(path: &Path, create: bool) -> Result<File, FileError> {
+fn open_locked(path: &Path, create: bool, made: &mut bool) -> Result<File, FileError> {
     let system = |doing| {
         move |found| FileError::System {
             path: path.to_owned(),
@@ -287,13 +354,12 @@ fn open_locked(path: &Path, create: bool) -> Result<File, FileError> {
         holder,
     };
     let mut how = OpenOptions::new();
-    how.read(true).write(true).create(create).truncate(false);
+    how.read(true).write(true).truncate(false);
     let file = match std::fs::metadata(path) {
         // Opening some kinds does something, so they are looked at before.
         Ok(metadata) if check_kind(path, &metadata)?.is_block_device() => {
             // Keeps mounts and other exclusive openers away.
-            how.create(false)
-                .custom_flags(OFlags::EXCL.bits().cast_signed());
+            how.custom_flags(OFlags::EXCL.bits().cast_signed());
             let open = || match how.open(path) {
                 Err(error) if error.kind() == io::ErrorKind::ResourceBusy => Ok(None),
                 opened => opened.map(Some),
@@ -301,7 +367,7 @@ fn open_locked(path: &Path, create: bool) -> Result<File, FileError> {
             lock::get(&metadata, open).map(|opened| opened.map_err(in_use))
         }
         Err(error) if error.kind() != io::ErrorKind::NotFound || !create => Err(error),
-        _ => how.open(path).map(Ok),
+        _ => open_or_create(how, path, create, made).map(Ok),
     };
     let doing = if create {
         OPEN_OR_MAKE
@@ -314,6 +380,27 @@ fn open_locked(path: &Path, create: bool) -> Result<File, FileError> {
     let locked = lock::get(&metadata, || lock::lock(&file)).map_err(system("lock it"))?;
     locked.map_err(in_use)?;
     Ok(file)
+}
+
+/// Opens the file, or makes it where that is allowed and it is not there.
+fn open_or_create(
+    mut how: OpenOptions,
+    path: &Path,
+    create: bool,
+    made: &mut bool,
+) -> io::Result<File> {
+    match how.open(path) {
+        Err(error) if create && error.kind() == io::ErrorKind::NotFound => {}
+        opened => return opened,
+    }
+    match how.clone().create_new(true).open(path) {
+        // Somebody was faster, or it is a link to what is not there.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => how.create(true).open(path),
+        opened => {
+            *made = opened.is_ok();
+            opened
+        }
+    }
 }
 
 /// Whether blocks can be kept there.
@@ -334,4 +421,60 @@ fn check_kind(path: &Path, metadata: &Metadata) -> Result<FileType, FileError> {
         path: path.to_owned(),
         found,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_this_process_has_open_already_is_said_to_be_its_own() {
+        let own = holder_text(Some(std::process::id()));
+        assert!(own.contains("this very one"), "{own}");
+        assert_eq!(holder_text(Some(1)), "process 1");
+    }
+
+    #[test]
+    fn looking_at_a_file_makes_none_and_finds_what_opening_would() {
+        let path = std::env::temp_dir().join(format!("dpe-look-{}", std::process::id()));
+        let sized = |size| FileOptions {
+            size,
+            ..FileOptions::new(BlockSize::B512)
+        };
+        assert_eq!(sized(Some(4096)).look(&path).ok(), Some(4096));
+        assert!(sized(None).look(&path).is_err());
+        assert!(matches!(
+            sized(Some(4097)).look(&path),
+            Err(FileError::Size { found: 4097, .. })
+        ));
+        assert!(!path.exists());
+        std::fs::write(&path, [0; 1024]).expect("a file");
+        assert_eq!(sized(None).look(&path).ok(), Some(1024));
+        assert!(matches!(
+            sized(Some(4096)).look(&path),
+            Err(FileError::OtherSize { found: 1024, .. })
+        ));
+        std::fs::remove_file(&path).expect("it is ours");
+        assert!(matches!(
+            sized(None).look(Path::new("/dev/null")),
+            Err(FileError::Kind { .. })
+        ));
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_used_is_not_left_behind_if_it_was_made_for_that() {
+        let path = std::env::temp_dir().join(format!("dpe-made-{}", std::process::id()));
+        // Longer than a file system allows, and still a length.
+        let options = FileOptions {
+            size: Some(i64::MAX as u64 / 4096 * 4096),
+            ..FileOptions::new(BlockSize::B4096)
+        };
+        if FileMedia::open(&path, options).is_err() {
+            assert!(!path.exists());
+            std::fs::write(&path, b"").expect("a file");
+            assert!(FileMedia::open(&path, options).is_err());
+            assert!(path.exists(), "that one was there before");
+        }
+        std::fs::remove_file(&path).expect("it is ours");
+    }
 }

@@ -4,12 +4,14 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use anyhow::anyhow;
+use bench::limits::QUEUE_DEPTH_MAX;
 use bench::parse;
 use bench::workload::{Distribution, InvalidJob, Job, Pattern, Timestamps};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
 
 use crate::failure::Failure;
+use crate::number;
 use crate::size;
 use crate::uri::Uri;
 
@@ -58,7 +60,7 @@ pub(super) struct MeasureArguments {
     rw: Pattern,
 
     /// Percent of reads, only with --rw randrw [default: 50]
-    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]
+    #[arg(long, value_name = "PERCENT", value_parser = |text: &str| number::whole(text, 0..=100_u8))]
     rwmixread: Option<u8>,
 
     /// Bytes of one I/O, 512 to 1M, a multiple of the device's logical block
@@ -66,7 +68,7 @@ pub(super) struct MeasureArguments {
     bs: u64,
 
     /// Commands in flight on each queue pair, 1 to 1024 (with --rate: the most there may be)
-    #[arg(long, value_name = "COMMANDS", default_value_t = 32)]
+    #[arg(long, value_name = "COMMANDS", default_value_t = 32, value_parser = depth)]
     qd: u32,
 
     /// Bytes of the working set on each device [default: all that follows --offset]
@@ -90,15 +92,15 @@ pub(super) struct MeasureArguments {
     runtime: Option<u64>,
 
     /// How many I/Os each repeat makes, over all queue pairs, instead of --runtime
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_name = "COUNT", value_parser = count)]
     ios: Option<u64>,
 
     /// How many devices of this URI to drive
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = few)]
     devices: u32,
 
     /// How many threads submit; beyond the number of devices they share devices, which needs controller=thread
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = few)]
     threads: u32,
 
     /// CPUs to pin threads to, in turn, then controllers: a mask (0x5) or a list (0,2-3) [default: not pinned]
@@ -106,7 +108,7 @@ pub(super) struct MeasureArguments {
     core_mask: Option<Cores>,
 
     /// I/Os per second to start, over all queue pairs, whether the device keeps up or not (open loop)
-    #[arg(long, value_name = "IOPS")]
+    #[arg(long, value_name = "IOPS", value_parser = count)]
     rate: Option<u64>,
 
     /// Clock reads: none (fastest, no latency), poll (one for each poll that found something), io (two for each I/O)
@@ -118,15 +120,15 @@ pub(super) struct MeasureArguments {
     verify: bool,
 
     /// Seed of places, directions and data: equal seeds give equal runs
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = seed)]
     seed: u64,
 
     /// How often to measure; spread and intervals come from repeats
-    #[arg(long, value_name = "N", default_value_t = 3, alias = "repeat")]
+    #[arg(long, value_name = "N", default_value_t = 3, alias = "repeat", value_parser = few)]
     repeats: u32,
 
     /// Namespace to work on, 1 to the URI's ns
-    #[arg(long, value_name = "ID", default_value_t = 1)]
+    #[arg(long, value_name = "ID", default_value_t = 1, value_parser = few)]
     pub(super) nsid: u32,
 
     /// Write the report as JSON in fio's layout, our own figures under one key; '-' prints it instead of the text
@@ -192,7 +194,25 @@ fn cores(text: &str) -> Result<Cores, String> {
 }
 
 fn milliseconds(text: &str) -> Result<u64, String> {
-    parse::milliseconds("runtime", text).map_err(|error| allowed(&error))
+    parse::milliseconds("runtime", text)
+        .map_err(|error| format!("{}, at most 366 days", allowed(&error)))
+}
+
+fn depth(text: &str) -> Result<u32, String> {
+    number::whole(text, 1..=QUEUE_DEPTH_MAX)
+}
+
+/// Its bounds are the job's, which says them.
+fn few(text: &str) -> Result<u32, String> {
+    number::whole(text, 0..=u32::MAX)
+}
+
+fn count(text: &str) -> Result<u64, String> {
+    number::whole(text, 1..=u64::MAX)
+}
+
+fn seed(text: &str) -> Result<u64, String> {
+    number::whole(text, 0..=u64::MAX)
 }
 
 fn bytes(text: &str) -> Result<u64, String> {

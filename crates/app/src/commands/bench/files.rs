@@ -1,14 +1,14 @@
 //! The files that `bench` reads and writes.
 
 use std::fs;
-use std::io::{self, Read as _, Write};
+use std::io::{self, Write};
 use std::path::Path;
 
 use anyhow::anyhow;
 
 use crate::failure::Failure;
+use crate::files;
 use crate::limits;
-use crate::size::Size;
 
 /// Whether a path means the standard output.
 pub(super) fn is_stdout(path: &Path) -> bool {
@@ -43,30 +43,18 @@ pub(super) fn write(path: &Path, text: &str, out: &mut dyn Write) -> Result<(), 
         writeln!(out, "{}", text.trim_end())?;
         return Ok(());
     }
-    fs::write(path, text).map_err(|error| refused("write", path, &error))
+    fs::write(path, text).map_err(|error| refused(path, &error))
 }
 
-/// The text of a file.
+/// The text of a report.
 pub(super) fn read(path: &Path) -> Result<String, Failure> {
-    let most = limits::REPORT_FILE_BYTES_MAX;
-    let mut text = String::new();
-    fs::File::open(path)
-        .and_then(|file| file.take(most + 1).read_to_string(&mut text))
-        .map_err(|error| refused("read", path, &error))?;
-    if text.len() as u64 > most {
-        return Err(Failure::usage(anyhow!(
-            "{}: too large; allowed: a report of at most {} bytes",
-            path.display(),
-            Size(most)
-        )));
-    }
-    Ok(text)
+    files::text(path, limits::REPORT_FILE_BYTES_MAX)
+        .map_err(|unreadable| unreadable.failure(path, "a report that can be read"))
 }
 
-fn refused(verb: &str, path: &Path, error: &io::Error) -> Failure {
+fn refused(path: &Path, error: &io::Error) -> Failure {
     Failure::environment(anyhow!(
-        "wanted to {verb} {}, found: {error}; name a file that can be {}",
-        path.display(),
-        if verb == "read" { "read" } else { "written" }
+        "wanted to write {}, found: {error}; name a file that can be written",
+        path.display()
     ))
 }

@@ -14,7 +14,7 @@ use super::arguments::refuse;
 use super::live::Live;
 use crate::device;
 use crate::failure::Failure;
-use crate::uri::Emulated;
+use crate::uri::{Emulated, Placement};
 
 /// What a job did, and on what.
 pub(super) struct Measured {
@@ -64,6 +64,30 @@ fn turns(devices: Vec<Device<Inline>>, threads: usize) -> Vec<OwnDevices> {
     turns
 }
 
+/// Refuses a job that does not fit a device, before a file of the device is made or emptied for it.
+pub(super) fn lay_out(device: &Emulated, job: &Job, nsid: u32) -> Result<(), Failure> {
+    if device.controller == Placement::Inline && job.threads > job.devices {
+        let allowed = format!(
+            "at most the number of devices, {}, since controller=inline ties a device to one thread; or controller=thread in the URI",
+            job.devices
+        );
+        return Err(refuse(&InvalidJob::new("threads", job.threads, &allowed)));
+    }
+    device::check_nsid(device, nsid)?;
+    let (block_bytes, blocks) = device::shape(device)?;
+    let geometry = Geometry {
+        block_bytes,
+        blocks,
+        // Only the opened device knows.
+        transfer_bytes_max: u32::MAX,
+        moves_data: device.moves_data(),
+    };
+    match job.plan(geometry) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(refuse(&error)),
+    }
+}
+
 /// Runs a job on controllers in the driving threads.
 pub(super) fn run_inline(
     device: &Emulated,
@@ -72,13 +96,6 @@ pub(super) fn run_inline(
     clock: &Clock,
     live: &mut Live,
 ) -> Result<Measured, Failure> {
-    if job.threads > job.devices {
-        let allowed = format!(
-            "at most the number of devices, {}, since controller=inline ties a device to one thread; or controller=thread in the URI",
-            job.devices
-        );
-        return Err(refuse(&InvalidJob::new("threads", job.threads, &allowed)));
-    }
     let mut devices = Vec::new();
     for _ in 0..job.devices {
         devices.push(device::open_inline(device)?);

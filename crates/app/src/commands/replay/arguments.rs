@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use anyhow::anyhow;
 use bench::limits::QUEUE_DEPTH_MAX;
 use bench::parse;
 use bench::replay::layout::Outside;
@@ -12,6 +13,8 @@ use bench::replay::trace::Stage;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
+use crate::failure::Failure;
+use crate::number;
 use crate::size;
 use crate::uri::Uri;
 
@@ -50,11 +53,11 @@ pub(crate) struct ReplayArguments {
     fast: bool,
 
     /// Commands in flight at most, 1 to 1024 [default: 256, with --fast 32]
-    #[arg(long, value_name = "COMMANDS", value_parser = clap::value_parser!(u32).range(1..=i64::from(QUEUE_DEPTH_MAX)))]
+    #[arg(long, value_name = "COMMANDS", value_parser = |text: &str| number::whole(text, 1..=QUEUE_DEPTH_MAX))]
     qd: Option<u32>,
 
     /// Replay only so many I/Os from the beginning of the trace
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_name = "COUNT", value_parser = |text: &str| number::whole(text, 0..=u64::MAX))]
     pub(super) ios: Option<u64>,
 
     /// Send nothing more after this time: 500ms, 10s, 2m (a bare number is seconds)
@@ -86,11 +89,11 @@ pub(crate) struct ReplayArguments {
     stamp: bool,
 
     /// Seed of the data
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = |text: &str| number::whole(text, 0..=u64::MAX))]
     seed: u64,
 
     /// Namespace to work on, 1 to the URI's ns
-    #[arg(long, value_name = "ID", default_value_t = 1)]
+    #[arg(long, value_name = "ID", default_value_t = 1, value_parser = |text: &str| number::whole(text, 0..=u32::MAX))]
     pub(super) nsid: u32,
 
     /// Write the report as JSON; '-' prints it instead of the text
@@ -116,6 +119,22 @@ impl ReplayArguments {
         }
     }
 
+    /// Refuses a file of the trace that is to lie in two places.
+    pub(super) fn check_maps(&self) -> Result<(), Failure> {
+        let mut rest = self.maps.as_slice();
+        while let [(name, first), others @ ..] = rest {
+            if let Some((_, second)) = others.iter().find(|(other, _)| other == name) {
+                return Err(Failure::usage(anyhow!(
+                    "--map: {name} is given twice, at {} and at {}; allowed: each name once",
+                    size::Size(*first),
+                    size::Size(*second)
+                )));
+            }
+            rest = others;
+        }
+        Ok(())
+    }
+
     /// What happens to I/Os beyond the device.
     pub(super) const fn outside(&self) -> Outside {
         match (self.wrap, self.clip) {
@@ -135,7 +154,8 @@ fn speed(text: &str) -> Result<f64, String> {
 }
 
 fn milliseconds(text: &str) -> Result<u64, String> {
-    parse::milliseconds("runtime", text).map_err(|error| format!("allowed: {}", error.allowed))
+    parse::milliseconds("runtime", text)
+        .map_err(|error| format!("allowed: {}, at most 366 days", error.allowed))
 }
 
 fn map(text: &str) -> Result<(String, u64), String> {

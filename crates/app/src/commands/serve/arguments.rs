@@ -10,6 +10,7 @@ use crate::device;
 use crate::failure::Failure;
 use crate::lab::{Lab, MountSection};
 use crate::limits;
+use crate::number;
 use crate::uri::{Placement, Uri, UriError};
 
 const EXAMPLES: &str = "\
@@ -23,8 +24,8 @@ Examples:
   dataplane-emu serve ram:1G --mount /mnt/drive --ready-fd 3 3>ready.fifo
       for scripts: \"ready\" is written to descriptor 3 when the files are there
 
-The mount point is an empty directory. SIGINT and SIGTERM flush, unmount and end with exit code 0, also under load; a second one
-ends at once. docs/serve.md has more.";
+The mount point is an empty directory. SIGINT, SIGTERM and SIGHUP flush, unmount and end with exit code 0, also under load; another
+one, a second or more later, ends at once. docs/serve.md has more.";
 
 /// Serve a drive: its namespaces appear as files that fio, dd and losetup can use
 #[derive(Debug, clap::Args)]
@@ -43,7 +44,7 @@ pub(crate) struct ServeArguments {
     allow_other: bool,
 
     /// Threads that take requests, 1 to 16 [default: 2]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=limits::MOUNT_THREADS_MAX as i64))]
+    #[arg(long, value_name = "N", value_parser = threads)]
     threads: Option<u16>,
 
     /// Where the controller runs: inline, in the threads that take requests; thread, in a thread of its own, which polls and so
@@ -52,7 +53,7 @@ pub(crate) struct ServeArguments {
     controller: Option<Where>,
 
     /// Write "ready" and a line end to this open descriptor when the files are there
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = open_descriptor)]
     pub(super) ready_fd: Option<u32>,
 
     /// The telemetry file of 64 bytes; none: no file [default: /tmp/dataplane_telemetry.bin]
@@ -121,7 +122,8 @@ impl ServeArguments {
         let is_lab = |text: &String| {
             use UriError::{NoKind, UnknownKind};
             let parsed = Uri::parse(text);
-            text.ends_with(".toml") && matches!(parsed, Err(NoKind { .. } | UnknownKind { .. }))
+            text.to_ascii_lowercase().ends_with(".toml")
+                && matches!(parsed, Err(NoKind { .. } | UnknownKind { .. }))
         };
         match self.what.as_slice() {
             [] => Err(Failure::usage(anyhow!(
@@ -153,8 +155,16 @@ fn of_devices(all: &[String]) -> Result<Lab, Failure> {
     Ok(lab)
 }
 
+fn threads(text: &str) -> Result<u16, String> {
+    number::whole(text, 1..=limits::MOUNT_THREADS_MAX as u16)
+}
+
+fn open_descriptor(text: &str) -> Result<u32, String> {
+    number::whole(text, 0..=i32::MAX as u32)
+}
+
 fn time(text: &str) -> Result<Duration, String> {
     bench::parse::milliseconds("duration", text)
         .map(Duration::from_millis)
-        .map_err(|error| format!("allowed: {}", error.allowed))
+        .map_err(|error| format!("allowed: {}, at most 366 days", error.allowed))
 }

@@ -17,6 +17,8 @@ pub(crate) fn start(verbose: u8) {
         .with_env_filter(filter)
         .with_writer(io::stderr)
         .with_ansi(io::stderr().is_terminal())
-        .with_target(false);
+        .with_target(false)
+        // Complaining of stderr on stderr would be a panic once the terminal is closed.
+        .log_internal_errors(false);
     let _ = log.try_init(); // who began before us goes on
 }

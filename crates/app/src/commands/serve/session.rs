@@ -109,8 +109,8 @@ impl<'s, L: Counting> Session<'s, L> {
             .iter()
             .map(|namespace| namespace.blocks.get() * u64::from(namespace.block_bytes()))
             .collect();
-        let mount =
-            Mount::start(device, &service.mount.path, &options).map_err(Failure::environment)?;
+        let mount = Mount::start(device, &service.mount.path, &options)
+            .map_err(|error| Failure::environment(anyhow!(one_line(&error.to_string()))))?;
         let files = devices(&service.lab)
             .zip(sizes)
             .enumerate()
@@ -224,6 +224,12 @@ fn print(counted: &Counted, last_flushes: u64, out: &mut dyn Write) -> std::io::
     out.flush()
 }
 
+/// What was said in several lines, in one: fusermount3 ends its own with a line break.
+fn one_line(text: &str) -> String {
+    let parts: Vec<&str> = text.lines().map(str::trim).collect();
+    parts.join(" ").replace(" ;", ";")
+}
+
 /// The device behind each file, in order.
 pub(crate) fn devices(lab: &Lab) -> impl Iterator<Item = String> {
     lab.namespaces.iter().flat_map(|line| {
@@ -238,5 +244,17 @@ pub(crate) fn human(bytes: u64) -> String {
     match text.strip_suffix(|letter: char| letter.is_ascii_uppercase()) {
         Some(number) => format!("{number} {}iB", &text[number.len()..]),
         None => format!("{text} B"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_of_fusermount_is_one_line() {
+        let said = "mounting on mnt failed: fusermount3: not allowed\n; it needs root";
+        let wanted = "mounting on mnt failed: fusermount3: not allowed; it needs root";
+        assert_eq!(one_line(said), wanted);
     }
 }
