@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use controller::{Config, NamespaceConfig};
 use driver::{BlockDevice, BlockOptions, Device, Options};
 use link::{ConnectError, VfioUser};
-use media::{BlockSize, RamMedia};
+use media::{BlockSize, FileMedia, FileOptions, RamMedia};
 use mem::Backing;
 use port::vfio_user::{Endpoint, EndpointError, Waiting};
 use spec::{BlockCount, NamespaceId};
@@ -70,7 +70,8 @@ fn what_is_written_over_the_socket_is_read_back_by_the_next_client() {
         found.fill(0);
         next.read_at(4097, &mut found).unwrap();
         assert!(found == long);
-        let counters = endpoint.counters().unwrap();
+        let counters = endpoint.with_controller(|controller| *controller.counters());
+        let counters = counters.unwrap();
         assert!(counters.written_bytes >= long.len() as u64);
         assert_eq!((counters.bad_doorbells, counters.failures), (0, 0));
         drop(next);
@@ -149,6 +150,29 @@ fn the_socket_is_ours_alone_and_what_the_dead_left_is_replaced() {
     let refused = Endpoint::open(&path, options(Waiting::Idle));
     assert!(matches!(refused, Err(EndpointError::Kind { .. })));
     assert_eq!(std::fs::read(&path).unwrap(), b"a file");
+}
+
+#[test]
+fn the_end_makes_durable_what_no_host_flushed() {
+    let folder = folder("flush");
+    let size = Some(1 << 20);
+    let mut file = FileOptions::new(BlockSize::B512);
+    file.size = size;
+    let media = FileMedia::open(folder.join("blocks"), file).unwrap();
+    let mut wanted = options(Waiting::Idle);
+    wanted.namespaces = vec![NamespaceConfig {
+        id: NamespaceId::new(1),
+        media: Box::new(media),
+    }];
+    let endpoint = Endpoint::open(&folder, wanted).unwrap();
+    let mut drive = connect(&folder);
+    drive.write_at(0, &bytes(3, 4096)).unwrap();
+    drop(drive);
+    let controller = endpoint.close().unwrap();
+    assert_eq!(controller.media_counts().syncs, 1);
+    drop(controller);
+    let kept = std::fs::read(folder.join("blocks")).unwrap();
+    assert!(kept.starts_with(&bytes(3, 4096)));
 }
 
 #[test]

@@ -41,3 +41,6 @@ pub const BACKLOG: i32 = 16;
 
 /// How long a client may take over one message, and over taking our answer: it has all of it in memory when it begins.
 pub const MESSAGE_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// How long media may take over the last flush: as long as the driver gives them.
+pub const SHUTDOWN: Duration = Duration::from_secs(30);

@@ -5,6 +5,7 @@ pub(crate) mod logging;
 pub(crate) mod point;
 mod session;
 mod signals;
+mod socket;
 
 use core::time::Duration;
 use std::fs::{File, OpenOptions};
@@ -23,6 +24,7 @@ pub(crate) use arguments::ServeArguments;
 use session::Session;
 pub(crate) use session::{ServedFile, human};
 use signals::Signals;
+use socket::{SocketDoor, SocketSession};
 
 /// What is served, and for how long.
 #[derive(Debug)]
@@ -46,15 +48,7 @@ pub(crate) fn run(arguments: &ServeArguments, out: &mut dyn Write) -> Result<Exi
     logging::start(arguments.verbose);
     let mut ready = arguments.ready_fd.map(descriptor).transpose()?;
     let lab = arguments.lab()?;
-    let Some(mount) = lab.mount.clone() else {
-        return Err(Failure::usage(anyhow!("no door: --mount DIR")));
-    };
-    let service = Service {
-        placement: arguments.placement(&lab),
-        mount,
-        lab,
-        duration: arguments.duration,
-    };
+    let door = arguments.socket(&lab)?;
     let mut announce = |out: &mut dyn Write, files: &[ServedFile]| {
         let line = |file: &ServedFile| {
             format!(
@@ -72,7 +66,48 @@ pub(crate) fn run(arguments: &ServeArguments, out: &mut dyn Write) -> Result<Exi
             None => Ok(()),
         }
     };
+    if let Some(door) = door {
+        return serve_socket(&lab, arguments.duration, &door, &mut announce, out);
+    }
+    let Some(mount) = lab.mount.clone() else {
+        return Err(Failure::usage(anyhow!(
+            "no door: --mount DIR, or --vfio-user PATH"
+        )));
+    };
+    let service = Service {
+        placement: arguments.placement(&lab),
+        mount,
+        lab,
+        duration: arguments.duration,
+    };
     serve(&service, &mut announce, out)
+}
+
+/// Serves on a socket until a signal or the end of the time.
+fn serve_socket(
+    lab: &Lab,
+    duration: Option<Duration>,
+    door: &SocketDoor,
+    announce: Announce<'_>,
+    out: &mut dyn Write,
+) -> Result<Exit, Failure> {
+    let signals = listen()?;
+    Uses::of_lab(lab).check()?;
+    socket::check(&door.path)?;
+    let mut fresh = Fresh::default();
+    let (blueprint, remarks) = device::blueprint_of(lab, &mut fresh)?;
+    for remark in remarks {
+        warn!("{remark}");
+    }
+    let session = SocketSession::begin(lab, duration, door, blueprint)?;
+    fresh.keep();
+    session.hold(announce, &signals, out)
+}
+
+fn listen() -> Result<Signals, Failure> {
+    Signals::listen()
+        .context("wanted to listen to SIGINT, SIGTERM and SIGHUP")
+        .map_err(Failure::environment)
 }
 
 /// Serves until a signal, somebody's unmount, or the end of the time.
@@ -81,9 +116,7 @@ pub(crate) fn serve(
     announce: Announce<'_>,
     out: &mut dyn Write,
 ) -> Result<Exit, Failure> {
-    let signals = Signals::listen()
-        .context("wanted to listen to SIGINT, SIGTERM and SIGHUP")
-        .map_err(Failure::environment)?;
+    let signals = listen()?;
     Uses::of_lab(&service.lab).check()?;
     point::clean(&service.mount.path)?;
     session::check_point(&service.mount.path)?;

@@ -13,10 +13,13 @@ use mem::{Backing, IovaMap, Region, RegionError};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
+use spec::nvme::register::{self, ShutdownStatus};
+use spec::nvme::{Configuration, ControllerStatus};
+
 use super::function::Function;
 use super::session;
 use super::worker::{Activity, Clock, Gone, Waiting, Worker};
-use crate::limits::{BACKLOG, BAR0_BYTES, DOORBELL_BYTES, DOORBELLS};
+use crate::limits::{BACKLOG, BAR0_BYTES, DOORBELL_BYTES, DOORBELLS, SHUTDOWN};
 
 /// The file that SPDK's client looks for in the directory that it is given.
 const SOCKET_NAME: &str = "cntrl";
@@ -67,6 +70,9 @@ pub enum EndpointError {
         /// The system's answer.
         found: io::Error,
     },
+    /// Media did not answer to the last flush.
+    #[error("media have not confirmed the last flush for {} s; what no host flushed may be lost", SHUTDOWN.as_secs())]
+    NotFlushed,
     /// The thread of the queues panicked, which was reported when it happened.
     #[error("the controller's thread has ended")]
     Gone,
@@ -82,6 +88,7 @@ impl From<Gone> for EndpointError {
 #[derive(Debug)]
 pub struct Endpoint {
     path: PathBuf,
+    clock: Clock,
     worker: Worker,
     /// Gives back the write end's fate: dropping it ends the thread of the socket.
     stop: Option<OwnedFd>,
@@ -126,6 +133,7 @@ impl Endpoint {
             .map_err(system("start the socket's thread"))?;
         Ok(Self {
             path,
+            clock: options.clock,
             worker,
             stop: Some(stop),
             acceptor: Some(acceptor),
@@ -145,26 +153,63 @@ impl Endpoint {
         Ok(self.worker.mailbox().ask(|served| served.activity)?)
     }
 
-    /// What the controller and its media have counted.
+    /// Looks at the controller on its own thread, between two turns.
     ///
     /// # Errors
     /// [`EndpointError::Gone`].
-    pub fn counters(&self) -> Result<controller::Counters, EndpointError> {
-        let counters = |served: &mut super::worker::Served| *served.controller.counters();
-        Ok(self.worker.mailbox().ask(counters)?)
+    pub fn with_controller<T: Send + 'static>(
+        &self,
+        look: impl FnOnce(&Controller) -> T + Send + 'static,
+    ) -> Result<T, EndpointError> {
+        Ok(self.worker.mailbox().ask(|served| look(&served.controller))?)
     }
 
-    /// Sends a client away that there may be, takes the socket away, and gives the controller back.
+    /// Sends a client away that there may be, takes the socket away, has every namespace flushed, and gives the controller back.
     ///
     /// # Errors
-    /// [`EndpointError::Gone`].
+    /// [`EndpointError::Gone`], [`EndpointError::NotFlushed`].
     pub fn close(mut self) -> Result<Controller, EndpointError> {
         drop(self.stop.take());
         if let Some(acceptor) = self.acceptor.take() {
             let _ = acceptor.join(); // its panic was reported when it happened
         }
         let _ = fs::remove_file(&self.path); // somebody may have taken it away before
-        Ok(self.worker.stop()?.controller)
+        let mut controller = self.worker.stop()?.controller;
+        shut_down(&mut controller, self.clock)?;
+        Ok(controller)
+    }
+}
+
+/// A normal shutdown, as CC.SHN has it.
+const SHN_NORMAL: u8 = 0b01;
+
+/// The orderly end that a host would have asked for [NVMe Base 2.0 §3.6.1].
+fn shut_down(controller: &mut Controller, clock: Clock) -> Result<(), EndpointError> {
+    let asked = Configuration::default().with_shn(SHN_NORMAL);
+    controller.write_register(register::CC, 4, asked.bits().into());
+    let begun = clock();
+    loop {
+        let now = clock();
+        controller.tick(now);
+        let status = controller.read_register(register::CSTS, 4) as u32;
+        if ControllerStatus::from_bits(status).shutdown() == ShutdownStatus::Complete {
+            return Ok(());
+        }
+        if now.saturating_sub(begun) > SHUTDOWN {
+            return Err(EndpointError::NotFlushed);
+        }
+    }
+}
+
+/// Looks whether a drive could be served at this path, without making anything.
+///
+/// # Errors
+/// [`EndpointError::Kind`] or [`EndpointError::InUse`].
+pub fn check_path(path: &Path) -> Result<(), EndpointError> {
+    let path = socket_path(path)?;
+    match UnixStream::connect(&path) {
+        Ok(_) => Err(EndpointError::InUse { path }),
+        Err(_) => Ok(()),
     }
 }
 

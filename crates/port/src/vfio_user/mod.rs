@@ -9,5 +9,5 @@ mod session;
 mod version;
 mod worker;
 
-pub use endpoint::{Endpoint, EndpointError, Options};
+pub use endpoint::{Endpoint, EndpointError, Options, check_path};
 pub use worker::{Activity, Waiting};

@@ -13,6 +13,8 @@ use crate::limits;
 use crate::number;
 use crate::uri::{Placement, Uri, UriError};
 
+use super::socket::{SocketDoor, Waiting};
+
 const EXAMPLES: &str = "\
 Examples:
   dataplane-emu serve ram:1G --mount /mnt/drive
@@ -21,11 +23,15 @@ Examples:
       two namespaces: nvme_raw_0 outlives the process and answers as fast as that drive would, nvme_raw_1 does neither
   dataplane-emu serve lab.toml
       the same written down; `dataplane-emu lab example` prints such a file
+  dataplane-emu serve ram:1G --vfio-user /tmp/drive
+      a PCIe function on the socket /tmp/drive/cntrl, for one client at a time: our driver, or
+      qemu-system-x86_64 -M q35,memory-backend=m -m 1G -object memory-backend-memfd,id=m,size=1G,share=on \\
+          -device '{\"driver\":\"vfio-user-pci\",\"socket\":{\"type\":\"unix\",\"path\":\"/tmp/drive/cntrl\"}}' ...
   dataplane-emu serve ram:1G --mount /mnt/drive --ready-fd 3 3>ready.fifo
       for scripts: \"ready\" is written to descriptor 3 when the files are there
 
 The mount point is an empty directory. SIGINT, SIGTERM and SIGHUP flush, unmount and end with exit code 0, also under load; another
-one, a second or more later, ends at once. docs/serve.md has more.";
+one, a second or more later, ends at once. docs/serve.md and docs/vfio-user.md have more.";
 
 /// Serve a drive: its namespaces appear as files that fio, dd and losetup can use
 #[derive(Debug, clap::Args)]
@@ -38,6 +44,15 @@ pub(crate) struct ServeArguments {
     /// An empty directory on which the files appear: nvme_raw_0, nvme_raw_1, ... [default: the lab file's]
     #[arg(long, value_name = "DIR")]
     mount: Option<PathBuf>,
+
+    /// Serve a PCIe function on a vfio-user socket instead of files: a directory, in which the socket is called cntrl, or the
+    /// name of the socket
+    #[arg(long, value_name = "DIR_OR_SOCKET", conflicts_with_all = ["mount", "allow_other", "threads", "controller"])]
+    vfio_user: Option<PathBuf>,
+
+    /// How the controller waits on a socket
+    #[arg(long, value_enum, default_value_t, requires = "vfio_user")]
+    waiting: Waiting,
 
     /// Let other users use the files; who is not root needs user_allow_other in /etc/fuse.conf
     #[arg(long)]
@@ -90,13 +105,18 @@ impl ServeArguments {
                 .path
                 .clone_from(path);
         }
-        let Some(mount) = &mut lab.mount else {
-            return Err(Failure::usage(anyhow!(
-                "no door: name an empty directory with --mount DIR, or with path = \"DIR\" under [[mount]] in a lab file"
-            )));
-        };
-        mount.allow_other |= self.allow_other;
-        mount.threads = self.threads.map(usize::from).or(mount.threads);
+        match &mut lab.mount {
+            Some(mount) => {
+                mount.allow_other |= self.allow_other;
+                mount.threads = self.threads.map(usize::from).or(mount.threads);
+            }
+            None if self.vfio_user.is_some() => {}
+            None => {
+                return Err(Failure::usage(anyhow!(
+                    "no door: name an empty directory with --mount DIR, or with path = \"DIR\" under [[mount]] in a lab file; or a socket with --vfio-user PATH"
+                )));
+            }
+        }
         for (flag, kept) in [
             (&self.telemetry_v1, &mut lab.telemetry.v1),
             (&self.telemetry_v2, &mut lab.telemetry.v2),
@@ -106,6 +126,24 @@ impl ServeArguments {
             }
         }
         Ok(lab)
+    }
+
+    /// The socket to serve on, if that is wanted.
+    pub(super) fn socket(&self, lab: &Lab) -> Result<Option<SocketDoor>, Failure> {
+        let Some(path) = &self.vfio_user else {
+            return Ok(None);
+        };
+        if let Some(mount) = &lab.mount {
+            return Err(Failure::usage(anyhow!(
+                "--vfio-user: {} is wanted beside the lab file's mount {}; allowed: one door, so take [[mount]] out",
+                path.display(),
+                mount.path.display()
+            )));
+        }
+        Ok(Some(SocketDoor {
+            path: path.clone(),
+            waiting: self.waiting,
+        }))
     }
 
     /// Where the controller runs.

@@ -40,7 +40,7 @@ pub(super) struct Counted {
 }
 
 impl Counted {
-    fn of(controller: &Controller) -> Self {
+    pub(super) fn of(controller: &Controller) -> Self {
         Self {
             controller: *controller.counters(),
             media: controller.media_counts(),
@@ -197,13 +197,17 @@ fn part<L: Counting>(mount: Mount<L>) -> Result<Counted, Failure> {
 }
 
 impl Counted {
-    fn telemetry(&self) -> Counts {
+    pub(super) fn telemetry(&self) -> Counts {
         Counts::of(&self.controller, &self.media)
     }
 }
 
 /// Prints what was counted. Of the flushes, the last ones are our own: one for each namespace when the mount ended.
-fn print(counted: &Counted, last_flushes: u64, out: &mut dyn Write) -> std::io::Result<()> {
+pub(super) fn print(
+    counted: &Counted,
+    last_flushes: u64,
+    out: &mut dyn Write,
+) -> std::io::Result<()> {
     let Counted { controller, media } = counted;
     writeln!(
         out,
