@@ -20,12 +20,18 @@ impl Read for Dribble {
     }
 }
 
-/// Hands out its bytes, and fails where they end.
-struct Broken(Cursor<Vec<u8>>);
+/// Hands out its bytes after an interruption, and fails where they end.
+struct Broken {
+    bytes: Cursor<Vec<u8>>,
+    interrupted: bool,
+}
 
 impl Read for Broken {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        match self.0.read(into)? {
+        if !core::mem::replace(&mut self.interrupted, true) {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+        match self.bytes.read(into)? {
             0 => Err(io::Error::other("the disk is gone")),
             count => Ok(count),
         }
@@ -50,7 +56,13 @@ pub fn read_well(files: &[&[u8]], stage: Stage) {
     };
     let at_once = all(Trace::read(sources(false), stage));
     assert_eq!(at_once, all(Trace::read(sources(true), stage)));
-    let broken = |bytes: &&[u8]| Source::new("file", Broken(Cursor::new(bytes.to_vec())));
+    let broken = |bytes: &&[u8]| {
+        let broken = Broken {
+            bytes: Cursor::new(bytes.to_vec()),
+            interrupted: false,
+        };
+        Source::new("file", broken)
+    };
     let broken = all(Trace::read(files.iter().map(broken).collect(), stage));
     assert!(broken.1.is_some(), "what cannot be read to its end is said");
     assert!(at_once.0.starts_with(&broken.0));

@@ -286,6 +286,19 @@ fn json_takes_the_texts_place_on_the_standard_output() {
 }
 
 #[test]
+fn a_page_is_not_printed_and_no_file_gets_the_name_of_the_standard_output() {
+    let folder = scratch("dash");
+    let output = demo(&["--html", "-", "--json", "card.json"])
+        .current_dir(&folder)
+        .output()
+        .unwrap();
+    let text = said(&output);
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    assert!(text.contains("--html -: the page is not printed"), "{text}");
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 0, "{text}");
+}
+
+#[test]
 fn without_fio_and_file_systems_the_rows_say_what_to_install_and_the_driver_runs() {
     let output = demo(&["--profile", "instant", "--qd", "1"])
         .env("PATH", "/no/such/folder")

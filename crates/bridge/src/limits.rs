@@ -38,14 +38,26 @@ pub const THREADS_MAX: usize = 64;
 /// fewer than [`DEPTH`], the kernel and not the device would bound the depth.
 pub const BACKGROUND_MAX: u16 = 512;
 
-/// Turns that a waiter spins before it gives its CPU to others: a few microseconds, within which a fast device answers.
+/// Looks at the device before a waiter offers its CPU to others: a few microseconds, within which a fast device answers.
 pub const SPINS: u32 = 64;
 
-/// When nothing completed for so long, the waiter sleeps between its turns.
+/// Time between two looks of a waiter from which on it has lost its CPU to strangers. The mount's other threads and the
+/// program that asks are done sooner (1 MiB is copied in a quarter of it), and so is a nap; a time slice is 3 ms.
+pub const LOST_AFTER: Duration = Duration::from_millis(1);
+
+/// Waits that are naps after a thread lost its CPU, before it waits awake again: at least 20 ms, so that it gives one slice in
+/// seven away at most to find out whether it is still crowded. Where nobody else is there any more, it is over soon.
+pub const CROWDED_WAITS: u32 = 1000;
+
+/// When nothing completed for so long, the waiter naps between its looks, crowded or not: no fast device is so slow.
 pub const PATIENT_AFTER: Duration = Duration::from_millis(1);
 
-/// How long such a sleep is: a twentieth of the shortest wait that leads to it.
-pub const NAP: Duration = Duration::from_micros(50);
+/// How long a nap is: the time of a fast device, so that one that is waited for in naps takes twice as long at worst, and far
+/// longer than the look that follows.
+pub const NAP: Duration = Duration::from_micros(20);
+
+/// What the kernel may add to a nap to save a wake-up. Its own choice is 50 us, more than the nap itself.
+pub const NAP_SLACK_NS: u64 = 1000;
 
 /// How long the kernel may keep names and attributes before it asks again. They change through this mount only.
 pub const ATTRIBUTES_TTL: Duration = Duration::from_secs(60);
@@ -56,9 +68,6 @@ pub const FAREWELL: Duration = Duration::from_secs(10);
 /// The size that files say is good for transfers (`st_blksize`).
 pub const BLKSIZE: u32 = 4096;
 
-/// Looks at a turn that another thread has before its CPU is offered to others: about half a microsecond, as long as the
-/// turn for a small request.
+/// Looks at a turn that another thread has before this one sleeps until it is over: about half a microsecond, as long as the
+/// turn for a small request. Longer turns are rare, copies of 1 MiB for instance, or those of a thread that lost its CPU.
 pub const TURN_SPINS: u32 = 50;
-
-/// Such offers before the thread sleeps until the turn is over: long turns are rare, copies of 1 MiB for instance.
-pub const TURN_YIELDS: u32 = 20;

@@ -1,5 +1,8 @@
 //! Our driver over vfio-user on our own endpoint, and what happens when one of the two goes away.
-#![expect(clippy::disallowed_methods, reason = "a second client on a thread of its own")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a second client on a thread of its own"
+)]
 
 use core::time::Duration;
 use std::os::unix::fs::PermissionsExt as _;

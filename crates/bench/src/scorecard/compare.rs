@@ -14,6 +14,9 @@ const PAIRS: [(RowId, RowId); 3] = [
 /// Two rates are called the same if neither can be less than this share of the other.
 const SAME: f64 = 0.9;
 
+/// How the verdict begins where rows are not compared at all.
+const APART: &str = "not compared";
+
 /// What may be said of the rows' rates against each other.
 #[must_use]
 pub fn comparisons(rows: &[Row], qds: &[u32]) -> Vec<Comparison> {
@@ -43,7 +46,7 @@ fn compare(base: &Row, other: &Row) -> Comparison {
     };
     if let Some(part) = base.contains.first() {
         return without(format!(
-            "not compared: the {} row contains the {} row, so that a ratio would say nothing of the kernel",
+            "{APART}: the {} row contains the {} row, so that a ratio would say nothing of the kernel",
             base.id.name(),
             part.name()
         ));
@@ -51,40 +54,50 @@ fn compare(base: &Row, other: &Row) -> Comparison {
     let rates = |row: &Row| -> Vec<f64> { row.repeats.iter().map(|repeat| repeat.iops).collect() };
     let ratio = match (base.iops, other.iops) {
         (Some(base), Some(other)) if base > 0.0 => other / base,
-        _ => return without("not compared: a row has no figures".into()),
+        _ => return without(format!("{APART}: a row has no figures")),
     };
-    match ratio_interval(&rates(base), &rates(other), CONFIDENCE, RESOLUTION_SHARE) {
+    let found = ratio_interval(&rates(base), &rates(other), CONFIDENCE, RESOLUTION_SHARE);
+    let bounds = found.as_ref().map_or(String::new(), |found| {
+        format!(" ({} .. {})", factor(found.low), factor(found.high))
+    });
+    // What forbids a ratio forbids it with an interval and without.
+    if held_by_the_device(base) && held_by_the_device(other) {
+        return without(format!(
+            "the device is the limit of both{bounds}, which says nothing of the paths"
+        ));
+    }
+    if disturbed(base) || disturbed(other) {
+        return without(format!(
+            "not decided{bounds}: other programs used the CPUs meanwhile, see elsewhere"
+        ));
+    }
+    match found {
         Err(reason) => Comparison {
             iops_ratio: Some(ratio),
             ..without(format!("{ratio:.2} times the IOPS; no interval: {reason}"))
         },
         Ok(found) => {
-            let interval = Some([found.low, found.high]);
-            let bounds = format!("{} .. {}", factor(found.low), factor(found.high));
-            let verdict = if held_by_the_device(base) && held_by_the_device(other) {
-                format!(
-                    "the device is the limit of both ({bounds}), which says nothing of the paths"
-                )
-            } else if disturbed(base) || disturbed(other) {
-                format!(
-                    "not decided ({bounds}): other programs used the CPUs meanwhile, see elsewhere"
-                )
-            } else if !found.may_be_one() {
-                format!("{} times the IOPS ({bounds})", factor(found.ratio))
+            let verdict = if !found.may_be_one() {
+                format!("{} times the IOPS{bounds}", factor(found.ratio))
             } else if found.low.min(1.0 / found.high) >= SAME {
-                format!("no difference ({bounds})")
+                format!("no difference{bounds}")
             } else {
                 format!(
-                    "not decided ({bounds}): the repeats differ too much; take more or longer ones"
+                    "not decided{bounds}: the repeats differ too much; take more or longer ones"
                 )
             };
             Comparison {
                 iops_ratio: Some(found.ratio),
-                interval,
+                interval: Some([found.low, found.high]),
                 ..without(verdict)
             }
         }
     }
+}
+
+/// Whether two rows are not compared whatever they measured, so that the reason is the same at every depth.
+pub(super) fn is_apart(comparison: &Comparison) -> bool {
+    comparison.verdict.starts_with(APART)
 }
 
 /// A ratio; beyond a hundred to one, digits mean nothing.

@@ -1,11 +1,14 @@
 //! What is wrong or odd about a row's figures: a figure that contradicts itself is never printed bare.
 
-use super::model::{Counters, Row};
+use super::model::{Counters, CpuUse, Row};
 use crate::limits::{LITTLE_TOLERANCE, SPREAD_WARN};
 use crate::text;
 
 /// CPUs that others may use before it is said.
 const ELSEWHERE_CPUS: f64 = 0.25;
+
+/// Share of the CPUs that may be stolen before it is said.
+const STOLEN_SHARE: f64 = 0.05;
 
 /// Share of a row's bytes that the device must have seen: less, and something in between answered instead.
 const SEEN_SHARE: f64 = 0.99;
@@ -63,12 +66,7 @@ pub(super) fn of(row: &Row, ios: u64, cpus: usize, ceiling: Option<f64>) -> Vec<
     }
     counters(row, &mut flags);
     if let Some(cpu) = &row.cpu {
-        if let Some(others) = cpu.elsewhere.filter(|&others| others > ELSEWHERE_CPUS) {
-            flags.push(format!("elsewhere: {others:.2} of {cpus} CPUs"));
-        }
-        if let Some(stolen) = cpu.stolen.filter(|&stolen| stolen > 0.05 * cpus as f64) {
-            flags.push(format!("stolen: {stolen:.2} of {cpus} CPUs"));
-        }
+        flags.extend(disturbance(cpu, cpus));
     }
     if let (Some(iops), Some(ceiling)) = (row.iops, ceiling)
         && iops > CEILING_SHARE * ceiling
@@ -82,6 +80,21 @@ pub(super) fn of(row: &Row, ios: u64, cpus: usize, ceiling: Option<f64>) -> Vec<
         flags.push(format!("few: {ios} I/Os"));
     }
     flags
+}
+
+/// CPUs that others had from a load, if they are so many that its figures say little of its path.
+pub(super) fn disturbance(cpu: &CpuUse, cpus: usize) -> Vec<String> {
+    let mut found = Vec::new();
+    if let Some(others) = cpu.elsewhere.filter(|&others| others > ELSEWHERE_CPUS) {
+        found.push(format!("elsewhere: {others:.2} of {cpus} CPUs"));
+    }
+    if let Some(stolen) = cpu
+        .stolen
+        .filter(|&stolen| stolen > STOLEN_SHARE * cpus as f64)
+    {
+        found.push(format!("stolen: {stolen:.2} of {cpus} CPUs"));
+    }
+    found
 }
 
 /// All flags of one kind.

@@ -2,6 +2,7 @@
 
 use core::fmt::Write as _;
 
+use super::compare::is_apart;
 use super::flags::{OfKind, by_kind};
 use super::limit::RULES;
 use super::model::{Counters, Row, RowId, Scorecard};
@@ -97,11 +98,7 @@ fn header(card: &Scorecard, page: &mut String) {
 /// The comparisons, in words.
 fn says(card: &Scorecard, page: &mut String) {
     page.push_str("<h2>What it says</h2>\n<ul class=\"says\">\n");
-    for comparison in card
-        .comparisons
-        .iter()
-        .filter(|all| all.iops_ratio.is_some())
-    {
+    for comparison in card.comparisons.iter().filter(|all| !is_apart(all)) {
         let _ = writeln!(
             page,
             "<li>QD {}, {} against {}: {}</li>",

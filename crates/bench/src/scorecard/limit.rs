@@ -1,5 +1,6 @@
 //! Which layer is the limit: rules, tried in order. [`RULES`] says them as a reader needs them.
 
+use super::flags::disturbance;
 use super::model::{CpuUse, DeviceModel, Layer, Limit, RowId};
 
 /// Share of the device model's rate from which the device is the limit.
@@ -12,9 +13,10 @@ pub const GENERATOR_SHARE: f64 = 0.5;
 pub const CPU_SHARE: f64 = 0.95;
 
 /// The rules in words, in the order in which they are tried.
-pub const RULES: [&str; 5] = [
+pub const RULES: [&str; 6] = [
     "harness rows: the generator, for nothing else is there",
     "device model: at least 95 % of the IOPS that the profile makes of this depth in virtual time, with nothing else in the way",
+    "disturbed: other programs, or the machine below, had the CPUs meanwhile (flags elsewhere, stolen): no limit is told",
     "generator: at least 50 % of the same generator's IOPS on its null engine, so that most of the time is its own",
     "CPU: at least 95 % of all CPUs busy, or of the one CPU that a single-threaded part can use",
     "path: none of these; the time goes into handing over and waiting",
@@ -57,6 +59,10 @@ pub fn limit(seen: &Seen<'_>) -> Limit {
             Layer::DeviceModel,
             format!("{share:.0} % of the {allowed:.0} IOPS that the profile allows at this depth"),
         );
+    }
+    let others = disturbance(&seen.cpu, seen.cpus);
+    if !others.is_empty() {
+        return found(Layer::Disturbed, others.join(", "));
     }
     if let Some(null) = seen.harness_iops
         && seen.iops >= GENERATOR_SHARE * null
@@ -205,19 +211,63 @@ mod tests {
         assert!(driver.why.contains("never waits"), "{}", driver.why);
         assert_eq!(with(RowId::Fuse, one_thread).layer, Layer::Cpu);
         let all = CpuUse {
-            generator: 0.5,
-            process: 0.9,
-            elsewhere: Some(0.5),
+            generator: 0.7,
+            process: 1.0,
+            elsewhere: Some(0.2),
             stolen: Some(0.05),
         };
         let all = with(RowId::Kernel, all);
         assert_eq!(all.layer, Layer::Cpu);
-        assert!(all.why.contains("0.55 of them"), "{}", all.why);
+        assert!(all.why.contains("0.25 of them"), "{}", all.why);
         let idle = CpuUse {
             generator: 0.5,
             process: 0.9,
             ..CpuUse::default()
         };
         assert_eq!(with(RowId::Kernel, idle).layer, Layer::Path);
+    }
+
+    #[test]
+    fn where_others_had_the_processors_no_limit_is_told_but_the_devices_own() {
+        let (drive, instant) = (drive(), DeviceModel::instant());
+        let busy = CpuUse {
+            generator: 0.4,
+            process: 0.6,
+            elsewhere: Some(0.99),
+            stolen: None,
+        };
+        let waiting = CpuUse {
+            process: 0.1,
+            ..busy
+        };
+        let stolen = CpuUse {
+            elsewhere: Some(0.1),
+            stolen: Some(0.2),
+            ..busy
+        };
+        for cpu in [busy, waiting, stolen] {
+            let disturbed = Seen {
+                cpu,
+                ..seen(&instant)
+            };
+            assert_eq!(limit(&disturbed).layer, Layer::Disturbed, "{cpu:?}");
+            let half = Seen {
+                harness_iops: Some(40_000.0),
+                ..disturbed
+            };
+            assert_eq!(limit(&half).layer, Layer::Disturbed, "{cpu:?}");
+            let full = Seen {
+                iops: 50_000.0,
+                model: &drive,
+                ..disturbed
+            };
+            assert_eq!(limit(&full).layer, Layer::DeviceModel, "{cpu:?}");
+        }
+        let why = limit(&Seen {
+            cpu: busy,
+            ..seen(&instant)
+        })
+        .why;
+        assert_eq!(why, "elsewhere: 0.99 of 2 CPUs");
     }
 }

@@ -326,6 +326,8 @@ pub enum Layer {
     DeviceModel,
     /// The load generator.
     Generator,
+    /// None is told: others had the CPUs meanwhile.
+    Disturbed,
     /// The processors.
     Cpu,
     /// Handing over and waiting, between programs and in the kernel.
@@ -339,6 +341,7 @@ impl Layer {
         match self {
             Self::DeviceModel => "device model",
             Self::Generator => "generator",
+            Self::Disturbed => "disturbed",
             Self::Cpu => "CPU",
             Self::Path => "path",
         }

@@ -107,7 +107,9 @@ fn no_ratio_is_made_with_a_row_that_contains_another() {
         about(RowId::Kernel)
             .all(|c| c.iops_ratio.is_none() && c.verdict.contains("contains the fuse row"))
     );
-    assert!(about(RowId::Fuse).all(|c| c.iops_ratio.is_some()));
+    // At 128, both are held by the device.
+    let compared = about(RowId::Fuse).filter(|c| c.qd != 128);
+    assert!(compared.clone().count() == 2 && compared.clone().all(|c| c.iops_ratio.is_some()));
     let mut apart = card.rows;
     for row in &mut apart {
         row.contains.clear();
@@ -115,6 +117,7 @@ fn no_ratio_is_made_with_a_row_that_contains_another() {
     assert!(
         comparisons(&apart, &QDS)
             .iter()
+            .filter(|c| c.qd != 128)
             .all(|c| c.iops_ratio.is_some())
     );
 }
@@ -345,6 +348,71 @@ fn a_row_that_others_disturbed_decides_nothing() {
         "{}",
         verdict(1.5)
     );
+}
+
+#[test]
+fn one_repeat_is_no_way_to_a_ratio_that_more_would_not_have() {
+    let (drive, instant) = (model(), DeviceModel::instant());
+    let of = |id, qd, rate, others, model| {
+        let mut one = measured(qd, rate);
+        one.cpu.elsewhere = Some(others);
+        row(&basis(id, qd, model), &[one], None)
+    };
+    let compared = |fuse, driver| comparisons(&[fuse, driver], &[16]).remove(0);
+    let held = compared(
+        of(RowId::Fuse, 16, 66_000.0, 0.05, &drive),
+        of(RowId::Driver, 16, 69_000.0, 0.05, &drive),
+    );
+    let disturbed = compared(
+        of(RowId::Fuse, 16, 20_000.0, 0.05, &instant),
+        of(RowId::Driver, 16, 69_000.0, 0.99, &instant),
+    );
+    for (found, said) in [
+        (held, "the device is the limit of both, which"),
+        (disturbed, "not decided: other programs used the CPUs"),
+    ] {
+        assert!(found.verdict.starts_with(said), "{}", found.verdict);
+        assert_eq!((found.iops_ratio, found.interval), (None, None), "{said}");
+    }
+    let neither = compared(
+        of(RowId::Fuse, 16, 20_000.0, 0.05, &instant),
+        of(RowId::Driver, 16, 69_000.0, 0.05, &instant),
+    );
+    assert!(neither.iops_ratio.is_some() && neither.verdict.contains("no interval"));
+}
+
+#[test]
+fn a_disturbed_row_says_so_in_place_of_a_limit_everywhere() {
+    let mut card = card(true);
+    let model = DeviceModel::instant();
+    let mut one = measured(16, 20_000.0);
+    one.cpu.elsewhere = Some(0.99);
+    let place = card
+        .rows
+        .iter()
+        .position(|row| row.id == RowId::Fuse && row.qd == 16);
+    card.rows[place.unwrap()] = row(&basis(RowId::Fuse, 16, &model), &[one], None);
+    card.compare();
+    let json = card.to_json();
+    assert!(json.contains("\"layer\": \"disturbed\""));
+    assert_eq!(Scorecard::from_json(&json).unwrap(), card);
+    let text = text::render(&card);
+    assert!(text.contains("disturbed *"), "{text}");
+    assert!(text.contains("driver against fuse: not decided"), "{text}");
+    assert!(html::render(&card).contains("<b>disturbed</b>: elsewhere: 0.99 of 2 CPUs"));
+}
+
+#[test]
+fn the_text_says_of_every_row_whose_processor_time_is_counted() {
+    let card = card(true);
+    let text = text::render(&card);
+    let (_, legend) = text
+        .split_once("CPU s/M, CPU seconds per million I/Os, of:")
+        .unwrap();
+    for row in &card.rows {
+        let line = format!("  {} {}: {}\n", row.id.stage(), row.label, row.cpu_counted);
+        assert_eq!(legend.matches(&line).count(), 1, "{line}{text}");
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use core::fmt::Write as _;
 
+use super::compare::is_apart;
 use super::flags::{OfKind, by_kind};
 use super::limit::RULES;
 use super::model::{Counters, ModelPoint, Row, Scorecard};
@@ -127,7 +128,7 @@ fn table(card: &Scorecard, qd: u32, text: &mut String) {
         );
     }
     let of_depth = card.comparisons.iter().filter(|all| all.qd == qd);
-    for comparison in of_depth.filter(|comparison| comparison.iops_ratio.is_some()) {
+    for comparison in of_depth.filter(|comparison| !is_apart(comparison)) {
         let _ = writeln!(
             text,
             "  {} against {}: {}",
@@ -184,11 +185,7 @@ fn firsts<'a>(found: &[(&'a Row, &str)]) -> Vec<&'a Row> {
 /// Why some rows are not compared, each reason once.
 pub(super) fn kept_apart(card: &Scorecard) -> Vec<&str> {
     let mut said: Vec<&str> = Vec::new();
-    for comparison in card
-        .comparisons
-        .iter()
-        .filter(|all| all.iops_ratio.is_none())
-    {
+    for comparison in card.comparisons.iter().filter(|all| is_apart(all)) {
         if !said.contains(&&*comparison.verdict) {
             said.push(&comparison.verdict);
         }
@@ -229,17 +226,18 @@ fn ending(card: &Scorecard, text: &mut String) {
     for rule in RULES {
         let _ = writeln!(text, "  {rule}");
     }
-    let mut counted: Vec<(&str, &str)> = Vec::new();
+    let mut counted: Vec<&Row> = Vec::new();
     for row in card.rows.iter().filter(|row| row.not_run.is_none()) {
-        if !counted.iter().any(|(_, what)| *what == row.cpu_counted) {
-            counted.push((&row.label, &row.cpu_counted));
+        if !counted.iter().any(|other| other.label == row.label) {
+            counted.push(row);
         }
     }
     if !counted.is_empty() {
         let _ = writeln!(text, "CPU s/M, CPU seconds per million I/Os, of:");
     }
-    for (label, what) in counted {
-        let _ = writeln!(text, "  {label}: {what}");
+    for row in counted {
+        let (stage, label) = (row.id.stage(), &row.label);
+        let _ = writeln!(text, "  {stage} {label}: {}", row.cpu_counted);
     }
 }
 

@@ -174,6 +174,8 @@ pub struct Engine<L: Link> {
     given_up: Vec<u16>,
     life: Life,
     stall: Option<Stall>,
+    /// The longest time between two looks during stalls, until somebody took it.
+    lapse: Duration,
     /// Commands were written into the ring since the last publication.
     unpublished: bool,
 }
@@ -226,6 +228,7 @@ impl<L: Link> Engine<L> {
             jobs,
             life: Life::Working,
             stall: None,
+            lapse: Duration::ZERO,
             unpublished: false,
         })
     }
@@ -420,7 +423,7 @@ impl<L: Link> Engine<L> {
             }
         }
         if any {
-            self.stall = None;
+            self.end_stall();
         } else if !self.is_idle() {
             self.note_stall();
         }

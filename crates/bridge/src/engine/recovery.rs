@@ -38,6 +38,21 @@ impl<L: Link> Engine<L> {
         })
     }
 
+    /// The longest time between two looks at a device that had commands in flight and nothing to say, since this was last
+    /// called: whoever looks again and again sees that he was kept from it.
+    pub fn take_lapse(&mut self) -> Duration {
+        core::mem::take(&mut self.lapse)
+    }
+
+    /// To be called when a turn brought something.
+    #[inline]
+    pub(super) fn end_stall(&mut self) {
+        if let Some(stall) = self.stall.take() {
+            let now = self.device.link_mut().now();
+            self.lapse = self.lapse.max(now.saturating_sub(stall.now));
+        }
+    }
+
     /// To be called when a turn brought nothing although commands are in flight.
     pub(super) fn note_stall(&mut self) {
         let now = self.device.link_mut().now();
@@ -46,6 +61,7 @@ impl<L: Link> Engine<L> {
             now,
             next_check: now.saturating_add(limits::HEALTH_PERIOD),
         });
+        self.lapse = self.lapse.max(now.saturating_sub(stall.now));
         stall.now = now;
         let waited = now.saturating_sub(stall.since);
         let due = now >= stall.next_check;

@@ -18,6 +18,7 @@
 //! | any other file | cannot be made: `EPERM` |
 //! | an error of the controller's | [`crate::errno`]; `EIO` when it failed or does not answer |
 //! | while the mount ends | `ENODEV` |
+//! | after its end, through a file that is still open | `ECONNABORTED` or `ENOTCONN`, which the kernel says |
 
 mod answer;
 mod door;

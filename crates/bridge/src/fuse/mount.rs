@@ -141,7 +141,7 @@ impl<L: Link + Send + std::fmt::Debug + 'static> Mount<L> {
     /// Unmounts and gives the device back, after one Flush of each namespace.
     ///
     /// Programs that have files open do not hold it up: what they have under way is finished, what they ask for afterwards
-    /// ends with `ENODEV` or `ENOTCONN`.
+    /// ends with `ENODEV`, and after the end with `ECONNABORTED` or `ENOTCONN`.
     ///
     /// # Errors
     /// When the kernel's side cannot be ended, or the last flush fails. The device is lost then.

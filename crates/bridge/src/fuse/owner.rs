@@ -24,22 +24,20 @@ impl<T> Owned<T> {
     /// Waits for the turn, which lasts as long as what is returned.
     ///
     /// A turn is short, so waiting for its end awake costs less than being woken up. If it is not over soon, its thread has
-    /// lost its CPU, perhaps to this very one: then that goes back to it.
+    /// lost its CPU, perhaps to this very one: then this thread sleeps until the turn is over. It does not yield: that would
+    /// make a present of its whole time slice to whoever else is on the machine, and leave the turn where it is.
     ///
     /// # Panics
     /// If a thread panicked in its turn: what it left behind is not to be relied upon. The kernel's requests then end with
     /// `EIO`, and the mount with its last thread.
     #[inline]
     pub(super) fn turn(&self) -> MutexGuard<'_, T> {
-        for _ in 0..limits::TURN_YIELDS {
-            for _ in 0..limits::TURN_SPINS {
-                match self.0.try_lock() {
-                    Err(TryLockError::WouldBlock) => core::hint::spin_loop(),
-                    Ok(turn) => return turn,
-                    Err(TryLockError::Poisoned(_)) => break,
-                }
+        for _ in 0..limits::TURN_SPINS {
+            match self.0.try_lock() {
+                Err(TryLockError::WouldBlock) => core::hint::spin_loop(),
+                Ok(turn) => return turn,
+                Err(TryLockError::Poisoned(_)) => break,
             }
-            std::thread::yield_now();
         }
         self.0.lock().expect("no thread panics in its turn")
     }

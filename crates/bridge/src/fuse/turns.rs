@@ -119,6 +119,7 @@ impl<L: Link> Shared<L> {
         let mut patience = Patience::default();
         loop {
             turns.engine.pump();
+            Patience::note(turns.engine.take_lapse());
             if let Some(answer) = turns.next_answer() {
                 drop(turns);
                 answer.send();
@@ -141,6 +142,7 @@ impl<L: Link> Shared<L> {
         let mut patience = Patience::default();
         loop {
             turns.engine.pump();
+            Patience::note(turns.engine.take_lapse());
             if let Some(answer) = turns.next_answer() {
                 drop(turns);
                 answer.send();

@@ -54,9 +54,15 @@ pub(super) struct Outputs {
 }
 
 impl Outputs {
-    /// Opens what is asked for; `-` as `json` is the standard output.
+    /// Opens what is asked for; `-` as `json` is the standard output, and as `html` refused.
     pub(super) fn open(json: Option<&Path>, html: Option<&Path>) -> Result<Self, Failure> {
-        let json_is_printed = json.is_some_and(|path| path.as_os_str() == "-");
+        let is_dash = |path: &Path| path.as_os_str() == "-";
+        if html.is_some_and(is_dash) {
+            return Err(Failure::usage(anyhow!(
+                "--html -: the page is not printed; name a file (--html ./- for one that is called so)"
+            )));
+        }
+        let json_is_printed = json.is_some_and(is_dash);
         let json = json.filter(|_| !json_is_printed);
         Ok(Self {
             json: json.map(Output::open).transpose()?,

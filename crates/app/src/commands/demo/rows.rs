@@ -77,7 +77,7 @@ impl Kind {
                 "fio's thread with the system calls it makes, and this process (the mount's threads, driver, controller)"
             }
             Self::HarnessBench | Self::Driver => {
-                "this process: one thread that never sleeps, so a second for each second"
+                "this process: one thread that never sleeps, so all the CPU time that the machine gives it"
             }
         }
     }
