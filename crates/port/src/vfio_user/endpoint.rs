@@ -161,7 +161,10 @@ impl Endpoint {
         &self,
         look: impl FnOnce(&Controller) -> T + Send + 'static,
     ) -> Result<T, EndpointError> {
-        Ok(self.worker.mailbox().ask(|served| look(&served.controller))?)
+        Ok(self
+            .worker
+            .mailbox()
+            .ask(|served| look(&served.controller))?)
     }
 
     /// Sends a client away that there may be, takes the socket away, has every namespace flushed, and gives the controller back.
