@@ -2,7 +2,7 @@
 # Arguments go in ARGS:  make sim ARGS="--seeds 10000"
 # `make` alone prints the menu; `make setup` installs and stops there.
 
-COMMANDS := bench check ci demo deny dist doc fuzz loom miri mutants sim test tidy
+COMMANDS := bench check ci demo deny dist doc fuzz guest loom miri mutants sim test tidy
 
 # rustup's own installer puts cargo here and the shell that runs make may not know it yet.
 CARGO_BIN := $(if $(CARGO_HOME),$(CARGO_HOME),$(HOME)/.cargo)/bin
