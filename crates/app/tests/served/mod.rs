@@ -113,8 +113,10 @@ impl Served {
 
     fn command(folder: &Path, arguments: &[&str]) -> Command {
         let stream = |name: &str| File::create(folder.join(name)).expect("a file for what it says");
-        let mut command = Command::new(env!("CARGO_BIN_EXE_dataplane-emu"));
+        // Tests may run under nohup, whose children do not hear of a terminal's end.
+        let mut command = Command::new("env");
         command
+            .args(["--default-signal=HUP", env!("CARGO_BIN_EXE_dataplane-emu")])
             .args(arguments)
             .current_dir(folder)
             .stdout(stream("stdout"))
